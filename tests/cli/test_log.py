@@ -283,7 +283,7 @@ def test_damage(headrace, tmp_path):
     assert "--repair" not in outcome.err
     outcome = headrace("log", "cat", "log", "--on-error", "skip")
     assert (outcome.code, outcome.out) == (0, lines(3) + lines(1, 4))
-    assert "1 line that is damaged was passed over" in outcome.err
+    assert "1 line that is damaged was skipped" in outcome.err
     for option in (("-f",), ("--consumer", "c")):
         outcome = headrace("log", "cat", "log", "--on-error", "skip", *option)
         assert outcome.code == 2

@@ -154,4 +154,4 @@ def test_damage(headrace, tmp_path):
     outcome = headrace("log", "replay", "logs", "--on-error", "skip")
     assert outcome.code == 0
     assert outcome.rows == [b"%d" % n for n in range(100, 400) if n != 201]
-    assert "1 line that is damaged was passed over" in outcome.err
+    assert "1 line that is damaged was skipped" in outcome.err

@@ -304,7 +304,7 @@ class TestLeftovers:
 class TestWarnings:
     def test_times_that_were_extracted_before(self, tmp_path):
         written(tmp_path / "log", 1, time="$.i")
-        with pytest.warns(HeadraceWarning, match=r"were taken by time='\$\.i'"):
+        with pytest.warns(HeadraceWarning, match=r"come from time='\$\.i'"):
             written(tmp_path / "log", 1)
 
     def test_a_level_without_a_codec(self, tmp_path):

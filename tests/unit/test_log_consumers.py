@@ -15,7 +15,7 @@ from headrace.errors import (
     UsageError,
 )
 from headrace.store.files import system
-from headrace.store.log.read.consumers import Consuming
+from headrace.store.log.read.consumers import ActiveConsumer
 from headrace.store.log.read.reader import LogReader
 from tests.unit.test_log_following import remove_first
 
@@ -72,7 +72,7 @@ def test_commit(log):
 def test_it_commits_by_itself(log):
     saved = []
     now = [0.0]
-    consuming = Consuming(
+    consuming = ActiveConsumer(
         LogReader(log), "c", every_lines=3, every_seconds=5.0, clock=lambda: now[0]
     )
     for line in range(1, 9):
@@ -171,7 +171,7 @@ def test_a_checkpoint_of_another_consumer_or_log(log, tmp_path):
 
 
 def test_a_checkpoint_ahead_of_the_log(log):
-    consuming = Consuming(LogReader(log), "c")
+    consuming = ActiveConsumer(LogReader(log), "c")
     consuming.given = 12
     consuming.commit(12)
     consuming.close()

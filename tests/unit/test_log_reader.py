@@ -182,7 +182,7 @@ class TestDamage:
         self.damage(log, f"{4:020d}.jsonl", 0)
         self.damage(log, f"{4:020d}.jsonl.idx", 256 + 56)
         found = headrace.Log(log)
-        with pytest.warns(HeadraceWarning, match=r"3 lines .* passed over; .* line 2:"):
+        with pytest.warns(HeadraceWarning, match=r"3 lines .* skipped; .* line 2:"):
             assert list(found.range(on_error="skip")) == [10, 12, 13, *range(16, 20)]
         with pytest.raises(LogDamagedError, match="--on-error skip"):
             list(found)
@@ -198,7 +198,7 @@ class TestDamage:
         else:
             path.write_bytes(path.read_bytes()[:size])
         lost = 3 if size == 4 else 4
-        with pytest.warns(HeadraceWarning, match=rf"{lost} lines .* passed over"):
+        with pytest.warns(HeadraceWarning, match=rf"{lost} lines .* skipped"):
             values = list(headrace.Log(log).range(on_error="skip"))
         assert values == [*range(10, 14), *[14][: 4 - lost], 18, 19]
         with pytest.raises(LogDamagedError, match="recover --repair"):

@@ -10,7 +10,7 @@ from headrace.api.log.replay import Replayed
 from headrace.errors import LogDamagedError, UsageError
 from headrace.store.files.units import Between
 from headrace.store.log.read.partitions import find_partitions
-from headrace.store.log.read.replay import Player, Playing
+from headrace.store.log.read.replay import Player, ReplayRange
 
 
 def write(path, times, **options):
@@ -81,7 +81,7 @@ class Clock:
 class TestPlayer:
     def test_lines_come_when_they_are_due(self, logs):
         clock = Clock()
-        playing = Playing(find_partitions([logs]), Between())
+        playing = ReplayRange(find_partitions([logs]), Between())
         player = Player(playing, 2.0, clock)
         times = []
         while (found := player.poll()) is not None:
@@ -101,7 +101,7 @@ class TestPlayer:
 
     def test_lag(self, logs):
         clock = Clock()
-        player = Player(Playing(find_partitions([logs]), Between()), 1.0, clock)
+        player = Player(ReplayRange(find_partitions([logs]), Between()), 1.0, clock)
         assert player.poll() == 0.0
         clock.now += 2.25
         found = player.poll()
@@ -112,7 +112,7 @@ class TestPlayer:
     def test_an_empty_log(self, tmp_path):
         write(tmp_path / "log", [])
         for speed in (None, 1.0):
-            player = Player(Playing(find_partitions([tmp_path]), Between()), speed)
+            player = Player(ReplayRange(find_partitions([tmp_path]), Between()), speed)
             assert player.poll() is None
             assert player.step() is None
             player.close()

@@ -89,7 +89,7 @@ def test_numbers_stay_when_old_files_go(tmp_path, codec):
     before = entries(directory)
     assert sorted(before) == list(range(1, 8 + MANY))
     removed = headrace.Log(directory).retain(before_line=4)
-    assert (removed.lines, removed.told()["last_line"]) == (3, 3)
+    assert (removed.lines, removed.as_fields()["last_line"]) == (3, 3)
     write(directory, [1, 2, 1], codec=codec)
     after = entries(directory)
     assert sorted(after) == list(range(4, 12 + MANY + 1))
@@ -337,7 +337,7 @@ class TestRemoving:
         assert len(names(log)) == 8
         removed = headrace.Log(log).retain(before_line=MANY + 3)
         assert removed == would
-        told = removed.told()
+        told = removed.as_fields()
         assert told.pop("min_time") <= told.pop("max_time")
         assert told == {
             "segments": 2,

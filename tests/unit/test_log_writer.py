@@ -526,7 +526,7 @@ class TestDirectories:
     )
     def test_data_of_others_is_no_place_for_a_log(self, tmp_path, name):
         (tmp_path / name).write_bytes(b"1\n")
-        with pytest.raises(UsageError, match="directory of its own"):
+        with pytest.raises(UsageError, match="give the log another directory"):
             headrace.LogWriter(tmp_path)
         assert [path.name for path in tmp_path.iterdir()] == [name]
 

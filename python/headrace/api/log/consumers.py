@@ -9,14 +9,14 @@ from headrace.errors import UsageError
 from headrace.store.files.closing import Closing
 from headrace.store.log.names import LogNames
 from headrace.store.log.read.consumers import Checkpoints
-from headrace.store.log.read.follow import POLL, again_and_again
+from headrace.store.log.read.follow import POLL, poll_forever
 from headrace.store.log.read.reader import LogReader
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator
 
-    from headrace.store.log.read.consumers import Consuming
+    from headrace.store.log.read.consumers import ActiveConsumer
     from headrace.store.log.read.reader import Block
 
 
@@ -35,7 +35,7 @@ class ConsumerState:
     gone_lines: int
     updated: int
 
-    def told(self) -> dict[str, object]:
+    def as_fields(self) -> dict[str, object]:
         """Return it as a JSON object."""
         return asdict(self)
 
@@ -108,7 +108,7 @@ class Consumer(Closing, Generic[R]):
     are done; so after a crash or an exception a record may come twice, but none is missed.
     """
 
-    def __init__(self, consuming: Consuming, value: Callable[[bytes], R]) -> None:
+    def __init__(self, consuming: ActiveConsumer, value: Callable[[bytes], R]) -> None:
         self._consuming = consuming
         self._value = value
 
@@ -134,7 +134,7 @@ class Consumer(Closing, Generic[R]):
 
     def follow(self, *, poll: float = POLL) -> Iterator[R]:
         """Yield the records that are committed now, then new ones, without end."""
-        for block in again_and_again(self._consuming.blocks, poll):
+        for block in poll_forever(self._consuming.blocks, poll):
             if block is None:
                 self._consuming.commit_if_due()
             else:

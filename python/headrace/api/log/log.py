@@ -23,9 +23,9 @@ from headrace.store.files.units import between
 from headrace.store.log.backup.backup import backup_log, verify_log_backup
 from headrace.store.log.backup.restore import restore_log
 from headrace.store.log.names import LogNames
-from headrace.store.log.read.consumers import EVERY_LINES, EVERY_SECONDS, Consuming
-from headrace.store.log.read.damage import PassedOver
-from headrace.store.log.read.follow import POLL, Follower, again_and_again
+from headrace.store.log.read.consumers import EVERY_LINES, EVERY_SECONDS, ActiveConsumer
+from headrace.store.log.read.damage import SkippedLines
+from headrace.store.log.read.follow import POLL, Follower, poll_forever
 from headrace.store.log.read.reader import LogReader
 from headrace.store.log.read.time_range import blocks_between, first_between
 from headrace.store.log.read.uncommitted import warn_of_uncommitted
@@ -143,7 +143,7 @@ class Log(Generic[R]):
         """
         if on_error not in ("abort", "skip"):
             raise UsageError(f"on_error is 'abort' or 'skip', not {on_error!r}")
-        passed = PassedOver() if on_error == "skip" else None
+        passed = SkippedLines() if on_error == "skip" else None
         times = between(since, until)
         end = self.last_line
         begin = self.first_line
@@ -151,7 +151,7 @@ class Log(Generic[R]):
         end = end if to_line is None else min(to_line, end)
         for gap in self._reader.given_up(begin, end):
             warnings.warn(
-                told_given_up(self._reader.path, gap), HeadraceWarning, stacklevel=2
+                given_up_text(self._reader.path, gap), HeadraceWarning, stacklevel=2
             )
         for block in blocks_between(self._reader, begin, end, times, passed=passed):
             yield from map(self._value, block.lines())
@@ -179,7 +179,7 @@ class Log(Generic[R]):
         times = between(since, None)
         wait = seconds_of("poll", poll)
         follower = followed(self._reader, from_line, times, gone)
-        for block in again_and_again(follower.blocks, wait):
+        for block in poll_forever(follower.blocks, wait):
             if block is not None:
                 yield from map(self._value, block.lines())
 
@@ -196,7 +196,7 @@ class Log(Generic[R]):
         Only one process at a time can have a name; use it in a `with` block. Its checkpoint
         moves every `every_lines` or `every_seconds`, and when it is closed.
         """
-        consuming = Consuming(
+        consuming = ActiveConsumer(
             self._reader,
             name,
             every_lines=positive("every_lines", every_lines),
@@ -334,10 +334,10 @@ class Log(Generic[R]):
         remove_consumer(self.directory, name)
 
 
-def told_given_up(path: str, gap: tuple[int, int]) -> str:
+def given_up_text(path: str, gap: tuple[int, int]) -> str:
     """Return which lines a repair gave up, as text.
 
-    >>> told_given_up("trades", (14, 20))
+    >>> given_up_text("trades", (14, 20))
     'trades: lines 14 to 20 were given up in a repair, and are not there'
     """
     return f"{path}: lines {gap[0]} to {gap[1]} were given up in a repair, and are not there"

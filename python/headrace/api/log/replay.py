@@ -13,7 +13,7 @@ from headrace.kernel.values import parse
 from headrace.store.files.closing import Closing
 from headrace.store.files.units import between, parse_time
 from headrace.store.log.read.partitions import find_partitions
-from headrace.store.log.read.replay import Player, Playing
+from headrace.store.log.read.replay import Player, ReplayRange
 
 if TYPE_CHECKING:
     import os
@@ -51,7 +51,7 @@ class Replay(Closing):
     ) -> None:
         refuse_unknown(options, ReplayOptions)
         partitions = find_partitions(directories)
-        playing = Playing(
+        playing = ReplayRange(
             partitions,
             between(options.get("since"), options.get("until")),
             options.get("from_line", 1),

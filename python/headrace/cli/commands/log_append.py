@@ -189,7 +189,7 @@ def run(options: Namespace, console: Console) -> int:
         )
         for action in writer.recovered.actions:
             if action.action != "created":
-                console.emit("recovered", str(action), **action.told())
+                console.emit("recovered", str(action), **action.as_fields())
         with writer, _metrics(writer, options, console):
             _append(writer, lines, options, console)
             writer.wait_for_upkeep()

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from headrace.cli.console import Console
     from headrace.cli.io.pipe_drain import TakenOutput
-    from headrace.store.log.read.consumers import Consuming
-    from headrace.store.log.read.damage import PassedOver
+    from headrace.store.log.read.consumers import ActiveConsumer
+    from headrace.store.log.read.damage import SkippedLines
     from headrace.store.log.read.reader import Block, LogReader
 
 ABOUT = """\
@@ -88,7 +88,7 @@ ARGUMENTS = (
 def run(options: Namespace, console: Console) -> int:
     """Print the records."""
     from headrace.cli.console import ending_cleanly
-    from headrace.store.log.read.damage import PassedOver
+    from headrace.store.log.read.damage import SkippedLines
 
     _check(options)
     reader = _opened(options, console)
@@ -96,19 +96,21 @@ def run(options: Namespace, console: Console) -> int:
         return 0
     console.live = options.follow or options.consumer is not None
     if options.consumer is None:
-        passed = PassedOver() if options.on_error == "skip" else None
+        passed = SkippedLines() if options.on_error == "skip" else None
         _print(_blocks(reader, options, console, passed), options, console)
         if passed is not None and passed.lines:
             console.emit("warning", str(passed))
         return 0
     from headrace.cli.console import OutputClosedError
     from headrace.cli.io.pipe_drain import TakenOutput
-    from headrace.store.log.read.consumers import Consuming
+    from headrace.store.log.read.consumers import ActiveConsumer
 
     output = TakenOutput() if TakenOutput.is_for_pipes() else None
     taken = None if output is None else output.taken
     with ending_cleanly():
-        consuming = Consuming(reader, options.consumer, gone=options.gone, taken=taken)
+        consuming = ActiveConsumer(
+            reader, options.consumer, gone=options.gone, taken=taken
+        )
         try:
             _print(_consumed(consuming, options), options, console, consuming, output)
             if output is not None and not output.wait():
@@ -157,7 +159,7 @@ def _opened(options: Namespace, console: Console) -> LogReader | None:
             time.sleep(options.poll)
             log, actions = open_recovered(options.directory)
     for action in actions:
-        console.emit("recovered", str(action), **action.told())
+        console.emit("recovered", str(action), **action.as_fields())
     return log
 
 
@@ -165,18 +167,18 @@ def _blocks(
     reader: LogReader,
     options: Namespace,
     console: Console,
-    passed: PassedOver | None,
+    passed: SkippedLines | None,
 ) -> Iterator[Block]:
-    from headrace.api.log.log import followed, told_given_up
+    from headrace.api.log.log import followed, given_up_text
     from headrace.errors import LineOutOfRangeError
     from headrace.store.files.units import between
-    from headrace.store.log.read.follow import again_and_again
+    from headrace.store.log.read.follow import poll_forever
     from headrace.store.log.read.time_range import blocks_between
 
     times = between(options.since, options.until)
     if options.follow:
         follower = followed(reader, options.first, times, options.gone)
-        looks = again_and_again(follower.blocks, options.poll)
+        looks = poll_forever(follower.blocks, options.poll)
         return (block for block in looks if block is not None)
     last = reader.last_line
     first = options.first or reader.first_line
@@ -186,17 +188,17 @@ def _blocks(
     if options.rows is not None and times.everything:
         lasts.append(reader.nth_from(first, options.rows))
     for gap in reader.given_up(first, min(lasts)):
-        console.emit("warning", told_given_up(options.directory, gap))
+        console.emit("warning", given_up_text(options.directory, gap))
     return blocks_between(reader, first, min(lasts), times, passed=passed)
 
 
-def _consumed(consuming: Consuming, options: Namespace) -> Iterator[Block]:
-    from headrace.store.log.read.follow import again_and_again
+def _consumed(consuming: ActiveConsumer, options: Namespace) -> Iterator[Block]:
+    from headrace.store.log.read.follow import poll_forever
 
     if not options.follow:
         yield from consuming.blocks()
         return
-    for block in again_and_again(consuming.blocks, options.poll):
+    for block in poll_forever(consuming.blocks, options.poll):
         if block is None:
             consuming.commit_if_due()
         else:
@@ -207,7 +209,7 @@ def _print(
     blocks: Iterator[Block],
     options: Namespace,
     console: Console,
-    consuming: Consuming | None = None,
+    consuming: ActiveConsumer | None = None,
     output: TakenOutput | None = None,
 ) -> None:
     left = options.rows

@@ -64,7 +64,7 @@ def run(options: Namespace, console: Console) -> int:
     for name in options.remove or ():
         log.remove_consumer(name)
     for state in log.consumers():
-        console.text(json.dumps(state.told()) + "\n")
+        console.text(json.dumps(state.as_fields()) + "\n")
     return 0
 
 

@@ -51,7 +51,7 @@ def run(options: Namespace, console: Console) -> int:
     told = {
         "first_line": log.first_line,
         "last_line": log.last_line,
-        "actions": [action.told() for action in report.actions],
+        "actions": [action.as_fields() for action in report.actions],
     }
     console.text(json.dumps(told) + "\n")
     return 0

@@ -83,9 +83,9 @@ def run(options: Namespace, console: Console) -> int:
     """Print the records of all logs."""
     from headrace.api.log.recovery import open_recovered
     from headrace.store.files.units import between
-    from headrace.store.log.read.damage import PassedOver
+    from headrace.store.log.read.damage import SkippedLines
     from headrace.store.log.read.partitions import find_partitions
-    from headrace.store.log.read.replay import Player, Playing
+    from headrace.store.log.read.replay import Player, ReplayRange
 
     speed = _speed(options.speed)
     start = _start(options.start or ())
@@ -94,9 +94,9 @@ def run(options: Namespace, console: Console) -> int:
     for partition in partitions:
         _reader, actions = open_recovered(partition.directory)
         for action in actions:
-            console.emit("recovered", str(action), **action.told())
-    passed = PassedOver() if options.on_error == "skip" else None
-    playing = Playing(
+            console.emit("recovered", str(action), **action.as_fields())
+    passed = SkippedLines() if options.on_error == "skip" else None
+    playing = ReplayRange(
         partitions, times, start, options.threads, tagged=options.tag, passed=passed
     )
     player = Player(playing, speed)

@@ -74,7 +74,7 @@ def run(options: Namespace, console: Console) -> int:
         before_line=options.before_line,
         dry_run=options.dry_run,
     )
-    told = {**removed.told(), "dry_run": options.dry_run}
+    told = {**removed.as_fields(), "dry_run": options.dry_run}
     would = "would be removed" if options.dry_run else "removed"
     what = (
         f"{counted(removed.lines, 'line')} ({told['first_line']} to {told['last_line']}), "

@@ -81,7 +81,7 @@ def run(options: Namespace, console: Console) -> int:
             threads=threads_of(options.threads),
             progress=report,
         )
-    told = done.told()
+    told = done.as_fields()
     console.emit(
         "sealed",
         f"{counted(len(done.segments), 'segment')}, {counted(done.lines, 'line')}: "

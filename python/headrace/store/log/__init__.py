@@ -1,5 +1,5 @@
-"""The append log: segments of lines, each with an index that has an entry for every line.
+"""Append log: segments of lines, each with an index that has an entry for every line.
 
-What is on disk and what is promised of it: docs/formats/log.md. The loops over lines and
-entries are the core's; here is which file is what, and in which order calls are made.
+docs/formats/log.md describes the files and the promises. The core has the loops over lines
+and entries; this package names the files and orders the system calls.
 """

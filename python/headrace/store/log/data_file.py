@@ -1,7 +1,7 @@
-"""The lines of a segment as one plain file, compressed or not.
+"""Lines of a segment as one plain file, compressed or not.
 
-Bytes are counted as the index counts them: before compression. So whoever has the index
-need not know how the lines are stored.
+Offsets count decompressed bytes, as the index does. So a reader of the index does not
+depend on how the lines are stored.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from headrace.store.log.names import LogNames
 
 _UNLIMITED = Decoding(1, END, END)
-"""How long it becomes is known from the manifest."""
+"""A block table without a size limit: the manifest has the size."""
 
 
 def data_path(names: LogNames, segment: Sealed | Active) -> Path:
-    """Return the file that the lines of a segment are in."""
+    """Return the file that has the lines of a segment."""
     return names.directory / segment.name
 
 
 def open_data(path: Path) -> File:
-    """Open the lines of a segment; raise if they are compressed, and cannot be entered."""
+    """Open the lines of a segment; raise if they are compressed and have no usable blocks."""
     codec = codec_of(path)
     if codec is not None:
         return open_packed(path, codec)
@@ -41,7 +41,7 @@ def open_data(path: Path) -> File:
 
 
 def open_packed(path: Path, codec: str) -> File:
-    """Open lines that are compressed."""
+    """Open compressed lines."""
     with reading_lines(str(path)):
         file = files.open_file(path)
         size = file.stat()[0]
@@ -53,7 +53,7 @@ def open_packed(path: Path, codec: str) -> File:
 
 @contextmanager
 def reading_lines(path: str) -> Iterator[None]:
-    """Raise what is wrong with the blocks of a file as damage of the log."""
+    """Raise damaged blocks of a file as damage of the log."""
     try:
         with reading(path):
             yield

@@ -1,8 +1,8 @@
-"""The index beside a segment: its first line, and where entries are.
+"""Index beside a segment: its header, and the positions of its entries.
 
-The first 256 bytes are one line of JSON padded with spaces, so that ``head -1`` shows it.
-It is written once. All of it can be said again from the manifest and the name of the segment,
-so an index whose header is damaged keeps its entries.
+The header is the first 256 bytes: one line of JSON padded with spaces, so that ``head -1``
+shows it. It is written once. The manifest and the name of the segment repeat all of it, so
+an index with a damaged header keeps its entries.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LARGEST_FILE_NUMBER = (1 << 32) - 1
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What the first line of an index says."""
+    """Header of an index, its first line."""
 
     file_number: int
     base: int
@@ -39,12 +39,12 @@ class Header:
 
     @property
     def place(self) -> Place:
-        """Where the first line of the segment goes."""
+        """The place of the first line of the segment."""
         return Place(self.salt, self.file_number, self.base)
 
     def encode(self) -> bytes:
-        """Return the bytes of the line."""
-        told = {
+        """Return the bytes of the header."""
+        fields = {
             "type": "header",
             "magic": MAGIC,
             "version": VERSION,
@@ -55,32 +55,32 @@ class Header:
             "salt": f"{self.salt:08x}",
             "crc32c": "00000000",
         }
-        text = json.dumps(told, separators=(",", ":")).encode()
+        text = json.dumps(fields, separators=(",", ":")).encode()
         blank = text.ljust(HEADER_BYTES - 1) + b"\n"
         digits = f"{crc32c(blank):08x}".encode()
         return blank.replace(b'"crc32c":"00000000"', b'"crc32c":"%b"' % digits)
 
 
 def decode_header(content: bytes) -> Header | None:
-    """Return the header that `content` begins with, None if there is no good one.
+    """Decode the header at the beginning of `content`; None if it is damaged.
 
     >>> decode_header(Header(7, 82571, 1).encode())
     Header(file_number=7, base=82571, salt=1)
     """
     content = content[:HEADER_BYTES]
     try:
-        told = parse(content)
+        fields = parse(content)
     except InvalidJsonError:
         return None
-    if not isinstance(told, dict):
+    if not isinstance(fields, dict):
         return None
-    header = _header(cast("dict[str, Any]", told))
+    header = _header(cast("dict[str, Any]", fields))
     return header if header is not None and header.encode() == content else None
 
 
-def _header(told: dict[str, Any]) -> Header | None:
+def _header(fields: dict[str, Any]) -> Header | None:
     number, base, salt = (
-        told.get(key) for key in ("fileNumber", "globalLineOffset", "salt")
+        fields.get(key) for key in ("fileNumber", "globalLineOffset", "salt")
     )
     sound = (
         type(number) is int
@@ -101,7 +101,7 @@ def create_index(names: LogNames, header: Header) -> None:
 
 
 def rows_in(size: int) -> int:
-    """Return how many whole entries an index of so many bytes has.
+    """Return the number of whole entries in an index, by its size in bytes.
 
     >>> rows_in(100), rows_in(256 + 56 * 2 + 55)
     (0, 2)
@@ -110,9 +110,9 @@ def rows_in(size: int) -> int:
 
 
 def committed(descriptor: int, place: Place) -> Place:
-    """Return the place behind the last good entry of an index, at least `place`.
+    """Return the place after the last good entry of an index, or `place` if that is later.
 
-    An entry that is being written is not whole; what a crash left is not good.
+    An entry that is being written is not whole; one that a crash left may be damaged.
     """
     rows = rows_in(os.fstat(descriptor).st_size)
     while rows > place.rows:
@@ -124,7 +124,7 @@ def committed(descriptor: int, place: Place) -> Place:
 
 
 def committed_now(names: LogNames, place: Place) -> Place:
-    """Look the same up in the index of a segment that nobody has open here."""
+    """Do the same for a segment that this process has not opened."""
     path = names.index(place.base)
     with reading(str(path)):
         descriptor = files.open_to_read(path)
@@ -135,7 +135,7 @@ def committed_now(names: LogNames, place: Place) -> Place:
 
 
 def entry_at(descriptor: int, row: int, salt: int) -> LogEntry | None:
-    """Read the entry of a row of the segment, counted from 0; None if it is not good."""
+    """Read the entry of a row of the segment, counted from 0; None if it is damaged."""
     offset = HEADER_BYTES + row * ENTRY_BYTES
     data = files.read_at(descriptor, ENTRY_BYTES, offset)
     return log_entry(data, salt) if len(data) == ENTRY_BYTES else None

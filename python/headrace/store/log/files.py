@@ -84,7 +84,7 @@ def _refusing_links(path: Path) -> Iterator[None]:
 
 
 def write_at(descriptor: int, data: bytes, offset: int) -> None:
-    """Write all of `data`; the system may take only a part of it at a time."""
+    """Write all of `data`; one call may write only a part."""
     rest = memoryview(data)
     while rest:
         written = system.calls.pwrite(descriptor, rest, offset)
@@ -108,13 +108,13 @@ def read_at(descriptor: int, length: int, offset: int) -> bytes:
 
 
 def replace_content(path: Path, content: bytes) -> None:
-    """Give `path` another content in one instant, durably."""
+    """Replace the content of `path` atomically and durably."""
     put_in_place(path, content)
     system.calls.sync_directory(path.parent)
 
 
 def put_in_place(path: Path, content: bytes) -> None:
-    """Do the same, but leave it to the caller to make the name durable."""
+    """Do the same, but leave the name for the caller to make durable."""
     temporary = temporary_name(path)
     try:
         descriptor = system.calls.create(temporary)

@@ -1,10 +1,10 @@
-"""One writer at a time: the lock of a log.
+"""Lock of a log: one writer at a time.
 
-The lock is the operating system's, on a file that stays; it ends with the process however
-that ends. What is in the file only tells others which writer has the lock: a writer writes its
-name there, and takes it away when it ends. A reader that recovers a log holds the lock for a
-moment, so whoever needs it waits a little. The lock is held by a file object, which ends it
-when it is collected.
+The operating system holds the lock, on a file that stays; the lock ends with its process,
+however that ends. The content of the file is only for messages: a writer stores its name
+there, and removes it when it ends. A reader that recovers a log holds the lock for a
+moment, so every other process waits a little. A file object holds the lock in a process,
+and releases it when it is collected.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ _held: weakref.WeakSet[LogLock] = weakref.WeakSet()
 
 
 class LogLock:
-    """The right to write a log, held from construction to `release`."""
+    """The lock, held from construction to `release`."""
 
     def __init__(self, names: LogNames, *, wait: float = WAIT) -> None:
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
         opener = partial(_opened, flags)
-        self._said: int | None = None
+        self._epoch: int | None = None
         self._file = FileIO(names.lock, "r+", opener=opener)
         _held.add(self)
         try:
@@ -70,13 +70,13 @@ class LogLock:
                 return
 
     def _holder(self) -> str:
-        """Return which writer has the lock; one that died has not."""
-        holder = self._told().get("holder")
+        """Return the name of the writer that holds the lock; one that died does not."""
+        holder = self._note().get("holder")
         if not isinstance(holder, str):
             return "another process"
         process, _on, host = holder.removeprefix("process ").partition(" on ")
         if host == os.uname().nodename and process.isdecimal():
-            with suppress(PermissionError):  # it is there, and another user's
+            with suppress(PermissionError):  # it exists, and belongs to another user
                 try:
                     os.kill(int(process), 0)
                 except (ProcessLookupError, OverflowError):
@@ -85,20 +85,20 @@ class LogLock:
 
     @property
     def epoch(self) -> int:
-        """The number of the writer who had the lock last, 0 if nobody knows."""
-        epoch = self._told().get("epoch")
+        """The number of the writer that held the lock last, 0 if that is unknown."""
+        epoch = self._note().get("epoch")
         return epoch if isinstance(epoch, int) else 0
 
-    def _told(self) -> dict[str, object]:
+    def _note(self) -> dict[str, object]:
         with suppress(InvalidJsonError):
-            told = parse(os.pread(self._file.fileno(), 400, 0))
-            if isinstance(told, dict):
-                return told
+            fields = parse(os.pread(self._file.fileno(), 400, 0))
+            if isinstance(fields, dict):
+                return fields
         return {}
 
-    def say(self, epoch: int) -> None:
-        """Tell others which writer has it."""
-        self._said = epoch
+    def sign(self, epoch: int) -> None:
+        """Store the name of this writer in the file."""
+        self._epoch = epoch
         self._write(
             {
                 "epoch": epoch,
@@ -106,22 +106,22 @@ class LogLock:
             }
         )
 
-    def _write(self, said: dict[str, object]) -> None:
-        content = json.dumps(said).encode() + b"\n"
+    def _write(self, note: dict[str, object]) -> None:
+        content = json.dumps(note).encode() + b"\n"
         files.write_at(self._file.fileno(), content, 0)
         system.calls.truncate(self._file.fileno(), len(content))
 
     def release(self) -> None:
-        """Let others have it."""
+        """Release the lock."""
         try:
-            if self._said is not None and not self._file.closed:
-                with suppress(OSError):  # it is only what others are told
-                    self._write({"epoch": self._said})
+            if self._epoch is not None and not self._file.closed:
+                with suppress(OSError):  # the content is only for messages
+                    self._write({"epoch": self._epoch})
         finally:
             self._file.close()
 
     def abandon(self) -> None:
-        """Close the copy that a forked child has; the lock stays its parent's."""
+        """Close the copy of a forked child; the parent keeps the lock."""
         self._file.close()
 
 

@@ -1,8 +1,9 @@
-"""The manifest of a log: which segments there are, and what of the last one is durable.
+"""Manifest of a log: its segments, and how much of the last one is durable.
 
-It is replaced as a whole when a writer opens or closes the log, when a segment is full, and
-when one was compressed or removed; what was appended since is in the last segment alone.
-*Sealed* segments are full, and their lines never change. Reading believes nothing that the checksum or another number contradicts.
+A writer replaces it as a whole when it opens or closes the log, when a segment is full, and
+when a segment was compressed or removed; lines appended since are in the last segment only.
+*Sealed* segments are full, and their lines never change. Reading trusts nothing that the
+checksum or another number contradicts.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ Durability: TypeAlias = Literal["always", "data", "interval", "os"]
 DURABILITIES: tuple[Durability, ...] = get_args(Durability)
 
 LARGEST_RECORD = 1 << 30
-"""The longest record that a writer can be told to take."""
+"""The largest limit for a record that a writer accepts."""
 
 _LARGEST = (1 << 63) - 1
 _MOST_ROWS = (1 << 32) - 1
-"""What an index can count, and files as well."""
+"""The largest number of lines in an index, and of files."""
 
 _EARLIEST, _LATEST = -62_135_596_800_000, 253_402_300_799_999
-"""The times that a line can have: the years 1 to 9999."""
+"""The valid times of a line: the years 1 to 9999."""
 
 _SALT = re.compile(r"[0-9a-f]{8}")
 _DIGEST = re.compile(r"xxh3:[0-9a-f]{16}")
@@ -53,7 +54,7 @@ class Times:
     latest: int | None = None
 
     def covering(self, other: Times) -> Times:
-        """Return times within which are those of both; none if it is not known of one.
+        """Return the range of both; unknown if one of them is.
 
         >>> Times(3, 5).covering(Times(4, 9)), Times(3, 5).covering(Times())
         (Times(earliest=3, latest=9), Times(earliest=None, latest=None))
@@ -65,7 +66,7 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """The file of blocks that a segment was compressed to: its bytes, and their digest."""
+    """The compressed file of a segment: its bytes, and their digest."""
 
     codec: str
     bytes: int
@@ -74,9 +75,10 @@ class Packed:
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """A full segment. It had lines up to `last_line`; `rows` fewer if some were lost.
+    """A full segment.
 
-    `bytes` are those of its lines, however they are stored.
+    Its line numbers reach to `last_line`; it has fewer `rows` if lines were lost. `bytes`
+    are those of its lines before compression.
     """
 
     file_number: int
@@ -89,7 +91,7 @@ class Sealed:
 
     @property
     def name(self) -> str:
-        """The file that its lines are in."""
+        """The name of the file with its lines."""
         packed = self.packed
         if packed is None:
             return segment_name(self.base)
@@ -97,21 +99,21 @@ class Sealed:
 
     @property
     def bytes_on_disk(self) -> int:
-        """Bytes of that file."""
+        """The bytes of that file."""
         return self.bytes if self.packed is None else self.packed.bytes
 
     @property
     def damaged(self) -> bool:
-        """Whether some of its lines were lost, and given up."""
+        """Whether lines of the segment were lost."""
         return self.base + self.rows != self.last_line
 
 
 @dataclass(frozen=True, slots=True)
 class Active:
-    """The last segment, with those of its lines that were durable at this time.
+    """The last segment, with the lines that were durable when the manifest was written.
 
-    `last_time` and `latest_extracted` are those of the whole log. `begun` is when its first
-    line was written, by the clock of the machine; None if that is not known.
+    `last_time` and `latest_extracted` are those of the whole log. `begun` is the time of
+    the first line, by the clock of the machine; None if unknown.
     """
 
     file_number: int
@@ -125,11 +127,11 @@ class Active:
 
     @property
     def name(self) -> str:
-        """The file that it is in."""
+        """The name of its file."""
         return segment_name(self.base)
 
     def clock(self, late: int | None) -> LogClock:
-        """Return a clock that goes on from here."""
+        """Return a clock that continues from here."""
         earliest, latest = self.times.earliest, self.times.latest
         known = None if earliest is None or latest is None else (earliest, latest)
         return LogClock(
@@ -140,7 +142,7 @@ class Active:
         )
 
     def reached(self, place: Place, clock: LogClock) -> Active:
-        """Return it with all lines before `place`."""
+        """Return the segment with all lines before `place`."""
         last, latest_extracted, span, _fallbacks = clock.times
         times = Times() if span is None else Times(*span)
         return Active(
@@ -155,7 +157,7 @@ class Active:
         )
 
     def sealed(self) -> Sealed:
-        """Return it as a full segment."""
+        """Return the segment as a full one."""
         last_line = self.base + self.rows
         return Sealed(
             self.file_number, self.base, self.rows, last_line, self.bytes, self.times
@@ -164,9 +166,9 @@ class Active:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Where times are from: asked of records by `expression`, or None.
+    """The origin of times: an `expression` over records, or the time of writing if None.
 
-    `late` is by how many milliseconds they may go back, None: by any.
+    `late` is how many milliseconds a time may go back [default: 0]; None for any.
     """
 
     expression: str | None = None
@@ -175,7 +177,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class RecordLimits:
-    """What a writer takes for a record: lines without an entry are none beyond that."""
+    """Limits on a record; recovery accepts no unindexed line beyond them."""
 
     max_record: int = LARGEST_RECORD
     max_depth: int = DEEPEST
@@ -185,8 +187,8 @@ class RecordLimits:
 class Manifest:
     """A state of the log.
 
-    `durability`, `timing` and `limits` are those of the writer who wrote it. `removing` are
-    the bases of segments that are no part of it any more, whose files may still be there.
+    `durability`, `timing` and `limits` are those of the writer that wrote it. `removing`
+    are the bases of removed segments whose files may still exist.
     """
 
     salt: int
@@ -201,17 +203,17 @@ class Manifest:
 
     @property
     def first_line(self) -> int:
-        """The number of the first line that is still there, or will be the next."""
+        """The number of the first line of the log, or of the next one if it is empty."""
         return self.all_segments[0].base + 1
 
     @property
     def next_file_number(self) -> int:
-        """What the next segment is called by; no number is ever used again."""
+        """The file number of the next segment; no number is used twice."""
         return self.active.file_number + 1
 
     @property
     def all_segments(self) -> tuple[Sealed | Active, ...]:
-        """All of them, in the order of their lines."""
+        """All segments, in the order of their lines."""
         return (*self.segments, self.active)
 
     @property
@@ -223,14 +225,14 @@ class Manifest:
         )
 
     def with_packed(self, segment: Sealed) -> Manifest:
-        """Return the state in which a full segment is compressed."""
+        """Return the state in which a segment is compressed."""
         segments = tuple(
             segment if each.base == segment.base else each for each in self.segments
         )
         return replace(self, segments=segments)
 
     def without(self, count: int) -> Manifest:
-        """Return the state in which so many segments, the first ones, are removed."""
+        """Return the state without the first `count` segments."""
         gone = tuple(each.base for each in self.segments[:count])
         return replace(
             self, segments=self.segments[count:], removing=(*self.removing, *gone)
@@ -256,25 +258,25 @@ class Manifest:
         return replace(self, segments=(*self.segments, old.sealed()), active=empty)
 
     def save(self, names: LogNames) -> Manifest:
-        """Replace what is there, durably, and return what is there now."""
+        """Replace the manifest file durably, and return its new state."""
         newer = self.put(names)
         system.calls.sync_directory(names.directory)
         return newer
 
     def put(self, names: LogNames) -> Manifest:
-        """Do the same, but leave it to the caller to make the name durable."""
+        """Do the same, but leave the name for the caller to make durable."""
         newer = replace(self, generation=self.generation + 1)
         files.put_in_place(names.manifest, encode(newer))
         return newer
 
 
 def fresh_clock(late: int | None = 0) -> LogClock:
-    """Return a clock that has seen no line."""
+    """Return a clock that has read no line."""
     return LogClock(late)
 
 
 def encode(manifest: Manifest) -> bytes:
-    """Return the content of the file, which ends with its own checksum."""
+    """Return the content of the file, with its checksum at the end."""
     active = manifest.active
     head: dict[str, object] = {
         "format": FORMAT,
@@ -314,13 +316,13 @@ def encode(manifest: Manifest) -> bytes:
 
 
 class _EncodedSegments:
-    """The lines of segments as they were last encoded: a rotation adds one to thousands."""
+    """Cache of the encoded segments: a rotation adds one to thousands."""
 
     def __init__(self) -> None:
         self._last: tuple[tuple[Sealed, ...], list[str]] = (), []
 
     def lines(self, segments: tuple[Sealed, ...]) -> list[str]:
-        """Return the line of each segment; those that are the same objects stay."""
+        """Return the line of each segment; those of unchanged objects come from the cache."""
         before, known = self._last
         same = 0
         for one, other in zip(before, segments, strict=False):
@@ -329,7 +331,7 @@ class _EncodedSegments:
             same += 1
         new = [f"  {_json(_sealed(each))}" for each in segments[same:]]
         lines = known[:same] + new
-        self._last = segments, lines  # as a whole: other threads encode as well
+        self._last = segments, lines  # replaced as a whole: other threads encode too
         return lines
 
 
@@ -367,7 +369,7 @@ def _sealed(segment: Sealed) -> dict[str, object]:
 
 
 def load(names: LogNames) -> Manifest | None:
-    """Return the manifest of a log, None if there is none; raise if it is damaged."""
+    """Return the manifest of a log, None if it has none; raise if it is damaged."""
     try:
         content = files.read_content(names.manifest)
     except FileNotFoundError:
@@ -376,7 +378,7 @@ def load(names: LogNames) -> Manifest | None:
 
 
 def decode(content: bytes, path: str) -> Manifest:
-    """Return what a manifest says, or raise what is wrong with it."""
+    """Decode a manifest; raise if it is damaged."""
     try:
         manifest = _Decoder(path).manifest(content)
     except InvalidJsonError as error:
@@ -387,7 +389,7 @@ def decode(content: bytes, path: str) -> Manifest:
 
 
 class _Decoder:
-    """Takes a manifest apart; what is said twice is compared when it is put together again."""
+    """Decoder of a manifest; the caller encodes the result again to compare repeated facts."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -397,33 +399,33 @@ class _Decoder:
             raise LogDamagedError(self._path, 0, reason)
 
     def manifest(self, content: bytes) -> Manifest:
-        told = self._object(parse(content), "the file")
+        fields = self._object(parse(content), "the file")
         self._require(
-            told.get("format") == FORMAT,
-            f"format {told.get('format')!r} is not {FORMAT!r}; it is not a log's manifest",
+            fields.get("format") == FORMAT,
+            f"format {fields.get('format')!r} is not {FORMAT!r}; it is not a log's manifest",
         )
         self._require(
-            told.get("version") == VERSION,
-            f"version {told.get('version')!r}; this headrace reads version {VERSION}",
+            fields.get("version") == VERSION,
+            f"version {fields.get('version')!r}; this headrace reads version {VERSION}",
         )
         self._require(
             has_checksum(content), "its checksum is wrong, so it was damaged or edited"
         )
-        salt, durability = told.get("salt"), told.get("durability")
+        salt, durability = fields.get("salt"), fields.get("durability")
         self._require(
             isinstance(salt, str) and _SALT.fullmatch(salt), f"no salt: {salt!r}"
         )
         self._require(durability in DURABILITIES, f"no durability: {durability!r}")
         manifest = Manifest(
             int(cast("str", salt), 16),
-            self._active(told.get("active")),
-            tuple(self._segments(told.get("segments"))),
-            self._number(told, "generation"),
-            self._number(told, "writerEpoch"),
+            self._active(fields.get("active")),
+            tuple(self._segments(fields.get("segments"))),
+            self._number(fields, "generation"),
+            self._number(fields, "writerEpoch"),
             cast("Durability", durability),
-            self._timing(told.get("time")),
-            self._limits(told.get("limits")),
-            tuple(self._removing(told.get("removing", []))),
+            self._timing(fields.get("time")),
+            self._limits(fields.get("limits")),
+            tuple(self._removing(fields.get("removing", []))),
         )
         self._check_order(manifest)
         return manifest
@@ -446,36 +448,36 @@ class _Decoder:
         self._require(isinstance(value, dict), f"{what} is not an object")
         return cast("Mapping[str, Any]", value)
 
-    def _number(self, told: Mapping[str, Any], key: str, most: int = _LARGEST) -> int:
-        value = told.get(key)
+    def _number(self, fields: Mapping[str, Any], key: str, most: int = _LARGEST) -> int:
+        value = fields.get(key)
         self._require(
             type(value) is int and 0 <= value <= most,
             f"{key} is {value!r}, not a whole number up to {most}",
         )
         return cast("int", value)
 
-    def _time(self, told: Mapping[str, Any], key: str) -> int | None:
-        value = told.get(key)
+    def _time(self, fields: Mapping[str, Any], key: str) -> int | None:
+        value = fields.get(key)
         self._require(
             value is None or (type(value) is int and _EARLIEST <= value <= _LATEST),
             f"{key} is {value!r}, not a time",
         )
         return cast("int | None", value)
 
-    def _times(self, told: Mapping[str, Any]) -> Times:
-        return Times(self._time(told, "minTime"), self._time(told, "maxTime"))
+    def _times(self, fields: Mapping[str, Any]) -> Times:
+        return Times(self._time(fields, "minTime"), self._time(fields, "maxTime"))
 
     def _active(self, value: object) -> Active:
-        told = self._object(value, "active")
+        fields = self._object(value, "active")
         return Active(
-            self._number(told, "fileNumber", _MOST_ROWS),
-            self._number(told, "base"),
-            self._number(told, "rows", _MOST_ROWS),
-            self._number(told, "bytes"),
-            self._times(told),
-            self._time(told, "lastTime"),
-            self._time(told, "latestExtracted"),
-            self._time(told, "begun"),
+            self._number(fields, "fileNumber", _MOST_ROWS),
+            self._number(fields, "base"),
+            self._number(fields, "rows", _MOST_ROWS),
+            self._number(fields, "bytes"),
+            self._times(fields),
+            self._time(fields, "lastTime"),
+            self._time(fields, "latestExtracted"),
+            self._time(fields, "begun"),
         )
 
     def _segments(self, value: object) -> list[Sealed]:
@@ -490,15 +492,15 @@ class _Decoder:
         bases = cast("Sequence[object]", value)
         return [self._number({"removing": base}, "removing") for base in bases]
 
-    def _segment(self, told: Mapping[str, Any]) -> Sealed:
-        packed = self._packed(told)
+    def _segment(self, fields: Mapping[str, Any]) -> Sealed:
+        packed = self._packed(fields)
         segment = Sealed(
-            self._number(told, "fileNumber", _MOST_ROWS),
-            self._number(told, "base"),
-            self._number(told, "rows", _MOST_ROWS),
-            self._number(told, "lastGlobal"),
-            self._number(told, "bytes" if packed is None else "logicalBytes"),
-            self._times(told),
+            self._number(fields, "fileNumber", _MOST_ROWS),
+            self._number(fields, "base"),
+            self._number(fields, "rows", _MOST_ROWS),
+            self._number(fields, "lastGlobal"),
+            self._number(fields, "bytes" if packed is None else "logicalBytes"),
+            self._times(fields),
             packed,
         )
         self._require(
@@ -507,8 +509,8 @@ class _Decoder:
         )
         return segment
 
-    def _packed(self, told: Mapping[str, Any]) -> Packed | None:
-        codec, digest = told.get("codec"), told.get("digest")
+    def _packed(self, fields: Mapping[str, Any]) -> Packed | None:
+        codec, digest = fields.get("codec"), fields.get("digest")
         if codec is None:
             return None
         self._require(codec in CODECS, f"no codec: {codec!r}")
@@ -517,21 +519,23 @@ class _Decoder:
             f"no digest: {digest!r}",
         )
         return Packed(
-            cast("str", codec), self._number(told, "bytes"), cast("str", digest)
+            cast("str", codec), self._number(fields, "bytes"), cast("str", digest)
         )
 
     def _limits(self, value: object) -> RecordLimits:
-        told = self._object(value, "limits")
+        fields = self._object(value, "limits")
         return RecordLimits(
-            self._number(told, "maxRecord", LARGEST_RECORD),
-            self._number(told, "maxDepth", DEEPEST),
+            self._number(fields, "maxRecord", LARGEST_RECORD),
+            self._number(fields, "maxDepth", DEEPEST),
         )
 
     def _timing(self, value: object) -> Timing:
-        told = self._object(value, "time")
-        expression = told.get("expression")
+        fields = self._object(value, "time")
+        expression = fields.get("expression")
         self._require(
             expression is None or isinstance(expression, str), "no time expression"
         )
-        late = told.get("late")
-        return Timing(expression, None if late is None else self._number(told, "late"))
+        late = fields.get("late")
+        return Timing(
+            expression, None if late is None else self._number(fields, "late")
+        )

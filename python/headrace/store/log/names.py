@@ -1,7 +1,7 @@
-"""How the files of a log are called.
+"""File names of a log.
 
-A segment is called by how many lines are before it, in twenty digits; so the names sort as
-the lines do, and the number of its first line needs no other file to be known.
+The name of a segment is the number of lines before it, in twenty digits. So the names sort
+as the lines do, and the name alone gives the number of the first line.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ REPORT = "recovery.json"
 QUARANTINE = "quarantine"
 CONSUMERS = "consumers"
 BACKUP = "backup.json"
-"""What makes a directory the backup of a log, which is no place for one."""
+"""The file that marks the backup of a log; a log cannot be written there."""
 
 CODECS = ("zstd", "gzip")
-"""What full segments can be compressed with."""
+"""The codecs of full segments."""
 
 _DATA_ENDINGS = (".jsonl", ".ndjson")
 _SEGMENT = re.compile(r"(\d{20})\.jsonl")
@@ -55,26 +55,26 @@ class LogNames:
         self.consumers = self.directory / CONSUMERS
 
     def data(self, base: int) -> Path:
-        """Return the file of the lines behind line `base`, as long as it is plain."""
+        """Return the plain file of the segment after line `base`."""
         return self.directory / segment_name(base)
 
     def packed(self, base: int, codec: str) -> Path:
-        """Return the file that a segment is compressed to."""
+        """Return the compressed file of a segment."""
         return self.directory / packed_name(base, codec)
 
     def index(self, base: int) -> Path:
-        """Return the index beside it."""
+        """Return the index of a segment."""
         return self.directory / f"{segment_name(base)}.idx"
 
     def _names(self) -> list[str]:
         return system.calls.list_directory(self.directory)
 
     def bases(self) -> list[int]:
-        """List the segments that are there, plain or compressed, with or without index."""
+        """List the segments, plain or compressed, with or without an index."""
         return sorted({base for base, _path in self.segments()})
 
     def segments(self) -> list[tuple[int, Path]]:
-        """List the files of lines that are there."""
+        """List the files of lines, with the number of lines before each."""
         found = []
         for name in self._names():
             match = _SEGMENT.fullmatch(name) or _PACKED.fullmatch(name)
@@ -83,12 +83,12 @@ class LogNames:
         return sorted(found)
 
     def indexes(self) -> list[int]:
-        """List the segments whose indexes are there."""
+        """List the segments that have an index."""
         found = map(_INDEX.fullmatch, self._names())
         return sorted(int(match[1]) for match in found if match)
 
     def sidecars(self, bases: Collection[int]) -> list[Path]:
-        """List what commands that read files have kept beside some segments: their indexes."""
+        """List the sidecars that other commands wrote beside some segments."""
         found = []
         for name in self._names():
             match = _SIDECAR.fullmatch(name)
@@ -97,13 +97,13 @@ class LogNames:
         return sorted(found)
 
     def leftovers(self) -> list[Path]:
-        """List what writers that died had begun to write."""
+        """List the temporary files of writers that died."""
         return sorted(
             map(self.directory.joinpath, filter(_TEMPORARY.fullmatch, self._names()))
         )
 
     def refuse_unless_log(self) -> None:
-        """Raise if there is no log, not even one that lost its manifest."""
+        """Raise unless the directory has a log, with or without a manifest."""
         if not self.directory.exists():
             raise UsageError(f"{self.text}: no such directory")
         self.refuse_what_is_no_log()
@@ -111,7 +111,7 @@ class LogNames:
             raise UsageError(f"{self.text}: there is no log in this directory")
 
     def refuse_what_is_no_log(self) -> None:
-        """Raise if there is a file instead of a directory, or the backup of a log."""
+        """Raise if the path is a file, or the backup of a log."""
         if not self.directory.is_dir():
             reason = "is a file, and a log is a directory"
             if is_within_log(self.directory):
@@ -124,7 +124,7 @@ class LogNames:
             )
 
     def refuse_other_data(self) -> None:
-        """Raise if a directory that has no log is the place of other data."""
+        """Raise if a directory without a log has other data."""
         if is_log(self.directory) or self.bases():
             return
         if (self.directory / BACKUP).exists():
@@ -136,11 +136,11 @@ class LogNames:
             if ".meta-" in name or any(end in name for end in _DATA_ENDINGS):
                 raise UsageError(
                     f"{self.text}: there is other data, {name!r}; "
-                    "a log needs a directory of its own"
+                    "give the log another directory"
                 )
 
     def foreign(self) -> list[str]:
-        """List what is in the directory and is not a log's."""
+        """List the names in the directory that do not belong to a log."""
         ours = (MANIFEST, LOCK, REPORT, QUARANTINE, CONSUMERS)
         return sorted(
             name
@@ -150,7 +150,7 @@ class LogNames:
 
 
 def segment_name(base: int) -> str:
-    """Return the name of the segment behind line `base`.
+    """Return the name of the segment after line `base`.
 
     >>> segment_name(82571)
     '00000000000000082571.jsonl'
@@ -159,7 +159,7 @@ def segment_name(base: int) -> str:
 
 
 def packed_name(base: int, codec: str) -> str:
-    """Return the name of a segment that is compressed.
+    """Return the name of a compressed segment.
 
     >>> packed_name(82571, "zstd")
     '00000000000000082571.jsonl.zst'
@@ -168,24 +168,24 @@ def packed_name(base: int, codec: str) -> str:
 
 
 def codec_of(path: Path) -> str | None:
-    """Return how a segment is compressed, by its name; None if it is not."""
+    """Return the codec of a segment, by its name; None if it is plain."""
     return next((each for each in CODECS if codecs()[each].suffix == path.suffix), None)
 
 
 def is_log(directory: Path) -> bool:
-    """Whether a log lives in a directory."""
+    """Whether a directory has a log."""
     return _is_there(directory / MANIFEST) and _is_there(directory / LOCK)
 
 
 def lost_manifest(directory: Path) -> bool:
-    """Whether a log lives in a directory that has no manifest any more."""
+    """Whether a directory has a log that lost its manifest."""
     if _is_there(directory / MANIFEST) or not _is_there(directory / LOCK):
         return False
     return bool(LogNames(directory).bases())
 
 
 def _is_there(path: Path) -> bool:
-    """Whether there is a file, regular or not: what is in its place is refused when it is read."""
+    """Whether the name exists, even if it is not a regular file: reading refuses that."""
     try:
         return not stat.S_ISDIR(path.lstat().st_mode)
     except OSError:
@@ -193,12 +193,12 @@ def _is_there(path: Path) -> bool:
 
 
 def is_segment(path: Path) -> bool:
-    """Whether a file is called as the segments of a log are, compressed or not, and is in one."""
+    """Whether a file is a segment in a directory with a log, by its name."""
     named = _SEGMENT.fullmatch(path.name) or _PACKED.fullmatch(path.name)
     return named is not None and is_log(path.parent)
 
 
 def is_within_log(path: Path) -> bool:
-    """Whether a file is in the directory of a log, or among what was put aside there."""
+    """Whether a file is in the directory of a log, or in its quarantine."""
     aside = path.parent.name == QUARANTINE and is_log(path.parent.parent)
     return aside or is_log(path.parent)

@@ -1,4 +1,4 @@
-"""A segment that is open for writing: its two files, and lines that have no entry yet."""
+"""Segment open for writing: its two files, and the lines that have no entry yet."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SCANNED_AT_ONCE = 16 << 20
 
 
 class OpenSegment:
-    """Both files of a segment, which must be there."""
+    """Both files of a segment, which must exist."""
 
     def __init__(self, names: LogNames, header: Header) -> None:
         self.header = header
@@ -37,7 +37,7 @@ class OpenSegment:
             raise
 
     def close(self) -> None:
-        """Let go of both files."""
+        """Close both files."""
         data, self.data = self.data, -1
         index, self.index = self.index, -1
         for descriptor in (data, index):
@@ -46,20 +46,20 @@ class OpenSegment:
 
     @property
     def size(self) -> int:
-        """Bytes of its data."""
+        """The bytes of its data."""
         return os.fstat(self.data).st_size
 
     @property
     def index_size(self) -> int:
-        """Bytes of its index."""
+        """The bytes of its index."""
         return os.fstat(self.index).st_size
 
 
-class LinesBehind:
-    """The lines of a file from a place on, read and checked as if nobody had before.
+class LinesAfter:
+    """Lines of a file from a place on, read and checked like new input.
 
-    `stop` is why there are no more: ``end``, or what stands there is no line: ``whole``, but
-    for its newline, ``torn`` or ``bad``.
+    `stop` is the reason why they end: ``end`` of the file, or the kind of bytes that are
+    not a line: ``whole`` except for the newline, ``torn`` or ``bad``.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class LinesBehind:
         self._path = str(path)
         file = open_data(path)
         with reading(self._path):
-            # When lines were written is not known; this is not earlier.
+            # The time of writing is unknown; this is a lower bound.
             mtime = file.stat()[1] // 1_000_000
             self._created = mtime if created is None else created
             self._tail = LogTail(
@@ -92,7 +92,7 @@ class LinesBehind:
             )
 
     def entries(self, clock: LogClock) -> Iterator[bytes]:
-        """Yield the entries of all lines, some at a time; times are those of the file."""
+        """Yield the entries of all lines, in pieces; their times are that of the file."""
         while not self.stop:
             with reading_lines(self._path):
                 lines, stop = self._tail.next(_SCANNED_AT_ONCE)
@@ -102,7 +102,7 @@ class LinesBehind:
                 yield self._entries(lines, clock)
 
     def completed(self, clock: LogClock) -> bytes:
-        """Return the entry of the last line, given its newline."""
+        """Return the entry of the last line, once it has its newline."""
         return self._entries(self._tail.completed(), clock)
 
     def _entries(self, lines: LogLines, clock: LogClock) -> bytes:
@@ -114,5 +114,5 @@ class LinesBehind:
 
 
 def write_entries(segment: OpenSegment, place: Place, entries: bytes) -> None:
-    """Write entries, the first of which is of the line at `place`."""
+    """Write entries; the first is that of the line at `place`."""
     files.write_at(segment.index, entries, place.index_end)

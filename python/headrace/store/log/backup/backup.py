@@ -1,9 +1,9 @@
-"""Backing up a log, also while it is written, so that only what is new is copied.
+"""Backup of a log, also while it is written; only new lines are copied.
 
-Full segments never change, and lines that are committed never do: a segment that grew is
-copied behind what is there of it. The backup is the old one until its file of contents is
-replaced, and the new one from then on. What is copied is read back, and its lines are compared
-with their checksums, so that damage does not take the place of what was good.
+Neither full segments nor committed lines ever change: a segment that grew is copied from
+the end of its copy on. The backup is the old one until its contents file is replaced, and
+the new one from then on. Copies are read back, and their lines are compared with their
+checksums, so that damage does not replace good data.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 def refuse_loss(
     names: BackupNames, backup: Backup, log: LogNames, manifest: Manifest, place: Place
 ) -> None:
-    """Raise if the backup has lines that the log, committed up to `place`, has lost.
+    """Raise if the log, committed up to `place`, has lost lines that the backup has.
 
     Segments that were full then and still have as many lines and bytes are not read.
     """
@@ -86,12 +86,12 @@ def _lines(first: int, last: int) -> str:
 def _goes_on(
     log: LogNames, segment: Sealed | Active, then: Sealed | Active, kept: Kept
 ) -> bool:
-    """Whether a segment begins with the lines that were kept of it."""
+    """Whether a segment begins with its copied lines."""
     if isinstance(then, Sealed):
         if isinstance(segment, Sealed) and segment.rows == then.rows:
             return segment.bytes == then.bytes
         if then.packed is not None:
-            return False  # full and compressed then, and not what it was
+            return False  # it was full and compressed then, and was changed
     path = data_path(log, segment)
     lines = open_data(path)
     with reading_lines(str(path)):
@@ -107,7 +107,7 @@ _PIECE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class BackedUp:
-    """What a backup has, and how many bytes of it were copied now."""
+    """The contents of a backup, and the number of bytes copied this time."""
 
     generation: int
     first_line: int
@@ -124,9 +124,9 @@ def backup_log(
     *,
     accept_loss: bool = False,
 ) -> BackedUp:
-    """Bring the backup of a log up to date, or make it.
+    """Create or update the backup of a log.
 
-    A backup that has lines which the log has lost stays what it is, and `BackupLossError` is
+    A backup that has lines which the log has lost does not change, and `BackupLossError` is
     raised, unless `accept_loss`. Lines that retention removed are not lost.
     """
     log, names = LogNames(directory), BackupNames(destination)
@@ -163,7 +163,7 @@ def _manifest(log: LogNames) -> Manifest:
 
 
 class _Copying:
-    """The copying of what is new in one log."""
+    """The copying of new data of one log."""
 
     def __init__(
         self,
@@ -184,7 +184,7 @@ class _Copying:
         self._refuse_other_files()
 
     def _refuse_other_files(self) -> None:
-        """Raise if a directory without a backup has anything but what one was begun with."""
+        """Raise if a directory without a backup has other files than those of an unfinished one."""
         if self._known is not None:
             return
         ours = (self._names.segments.name, self._names.lock.name)
@@ -192,7 +192,7 @@ class _Copying:
             if other not in ours and not other.startswith(".backup.json.tmp-"):
                 raise UsageError(
                     f"{self._names.text}: there is {other!r}, but no backup; "
-                    "a backup needs a directory of its own"
+                    "give the backup another directory"
                 )
 
     def run(self) -> BackedUp:
@@ -201,7 +201,7 @@ class _Copying:
         try:
             kept, last_line = self._segments(manifest)
         except SourceNotFoundError as error:
-            # Whoever compresses or removes a segment replaces the manifest first.
+            # A process that compresses or removes a segment replaces the manifest first.
             if _manifest(self._log).generation == manifest.generation:
                 raise LogDamagedError(error.path, 0, "it is missing") from None
             return self.run()
@@ -274,7 +274,7 @@ class _Copying:
         return [data, index]
 
     def _file(self, name: str, size: int, *, final: bool) -> Kept:
-        """Copy the first `size` bytes of a file, as far as they are not there."""
+        """Copy the first `size` bytes of a file, except those that are copied already."""
         known = self._kept.get(name)
         if known is not None and known.final and known.bytes == size:
             return known
@@ -290,7 +290,7 @@ class _Copying:
         if known is not None and begun:
             kept = Kept(name, known.stored, size, wanted, final)
             self._copy(source, path, kept, known.bytes)
-            with suppress(BackupError):  # what was there of it may be damaged by now
+            with suppress(BackupError):  # the earlier copy may be damaged by now
                 refuse_damaged(self._names.stored(kept), kept)
                 return kept
         kept = Kept(name, self._new_name(name), size, wanted, final)
@@ -299,7 +299,7 @@ class _Copying:
         return kept
 
     def _is_begun(self, known: Kept, source: File, size: int) -> bool:
-        """Whether what is there of a file is what it still begins with."""
+        """Whether the file still begins with its earlier copy."""
         if known.final or known.bytes > size:
             return False
         stored = self._names.stored(known)
@@ -308,17 +308,19 @@ class _Copying:
         return digest(source, known.bytes) == known.digest
 
     def _new_name(self, name: str) -> str:
-        """Return what a file is called that the backup does not have, as it is to be now."""
+        """Return a file name that the backup does not have yet."""
         if name not in self._kept:
             return name
         generation = 1 if self._known is None else self._known.generation + 1
         return f"{name}~{generation}"
 
     def _copy(self, source: File, path: Path, kept: Kept, start: int) -> None:
-        """Write the bytes of a file from `start` on; those before are there."""
+        """Copy the bytes of a file from `start` on."""
         stored = self._names.stored(kept)
         if start == 0:
-            system.unlink_if_exists(stored)  # it was begun, and never finished
+            system.unlink_if_exists(
+                stored
+            )  # an earlier backup began it, and did not finish
             descriptor = system.calls.create(stored)
         else:
             descriptor = files.open_to_write(stored)
@@ -336,7 +338,7 @@ class _Copying:
             os.close(descriptor)
 
     def _remove_others(self, backup: Backup) -> None:
-        """Remove what no longer belongs to the backup; what cannot be is left."""
+        """Remove files that no longer belong to the backup, as far as possible."""
         ours = {kept.stored for kept in backup.files}
         with suppress(OSError):
             for name in sorted(system.calls.list_directory(self._names.segments)):
@@ -346,7 +348,7 @@ class _Copying:
 
 @dataclass(slots=True)
 class Verified:
-    """A file of a backup, and what is wrong with it. `rows` is None if it is not one of lines."""
+    """A file of a backup, and its faults. `rows` is None if it has no lines."""
 
     path: str
     bytes: int
@@ -358,7 +360,7 @@ def verify_log_backup(
     directory: str | os.PathLike[str],
     progress: Callable[[int], object] = lambda _bytes: None,
 ) -> Iterator[Verified]:
-    """Read every byte of a backup, and say of each file what is wrong with it."""
+    """Read every byte of a backup, and report the faults of each file."""
     names = BackupNames(directory)
     backup = backup_file.found(names)
     by_name = {kept.name: kept for kept in backup.files}
@@ -389,7 +391,7 @@ def _refuse_damaged_lines(
     kept: Kept,
     index: Kept,
 ) -> None:
-    """Raise if the file of a segment, or one of its lines, is not what was copied."""
+    """Raise if the copy of a segment, or one of its lines, differs from the log."""
     refuse_damaged(names.stored(kept), kept)
     end = segment.bytes if isinstance(segment, Sealed) else kept.bytes
     rows, number = rows_in(index.bytes), segment.file_number
@@ -400,7 +402,7 @@ def _refuse_damaged_lines(
 
 
 def refuse_damaged(path: Path, kept: Kept) -> None:
-    """Raise if a file does not begin with what was to be kept."""
+    """Raise if a file does not begin with the kept bytes."""
     try:
         with reading(str(path)):
             file = files.open_file(path)

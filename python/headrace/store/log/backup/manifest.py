@@ -1,7 +1,7 @@
-"""What is in a backup of a log: the file that makes it one.
+"""Contents file of a backup.
 
-It names every file that belongs to the backup, with its length and its checksum. What
-else lies there, and what stands behind these lengths, was not finished and does not count.
+It names every file of the backup, with length and checksum. Other files, and bytes beyond
+these lengths, belong to an unfinished backup and do not count.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ class BackupNames:
         self.segments = self.directory / "segments"
 
     def stored(self, kept: Kept) -> Path:
-        """Return where a file of the log is."""
+        """Return the path of a copied file."""
         return self.segments / kept.stored
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The first `bytes` of a file of the log, called `stored` here.
+    """The first `bytes` of a file of the log, called `stored` in the backup.
 
-    `final`: it was full, so that the file of the log can be no other.
+    `final`: the segment was full, so its file does not change any more.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """A log as it was at one moment."""
+    """The state of a log at one moment."""
 
     generation: int
     manifest: Manifest
@@ -71,16 +71,16 @@ class Backup:
 
     @property
     def bytes(self) -> int:
-        """Bytes of all its files."""
+        """The bytes of all its files."""
         return sum(kept.bytes for kept in self.files)
 
     def save(self, names: BackupNames) -> None:
-        """Make it the backup, in one instant and durably."""
+        """Make it the current backup, atomically and durably."""
         files.replace_content(names.contents, encode(self))
 
 
 def encode(backup: Backup) -> bytes:
-    """Return the content of the file, which ends with its own checksum."""
+    """Return the content of the file, with its checksum at the end."""
     head = {
         "format": FORMAT,
         "version": VERSION,
@@ -125,19 +125,19 @@ def found(names: BackupNames) -> Backup:
 
 
 def _decoded(content: bytes, names: BackupNames) -> Backup:
-    told: Any = parse(content)
-    if told["format"] != FORMAT or not has_checksum(content):
-        raise ValueError(told["format"])
-    if told["version"] != VERSION:
-        reason = f"it is of version {told['version']}; this headrace reads {VERSION}"
+    fields: Any = parse(content)
+    if fields["format"] != FORMAT or not has_checksum(content):
+        raise ValueError(fields["format"])
+    if fields["version"] != VERSION:
+        reason = f"it is of version {fields['version']}; this headrace reads {VERSION}"
         raise BackupError(str(names.contents), reason)
-    manifest = manifests.decode(told["manifest"].encode(), str(names.contents))
-    several = tuple(_kept(each) for each in told["files"])
-    return Backup(told["generation"], manifest, several)
+    manifest = manifests.decode(fields["manifest"].encode(), str(names.contents))
+    several = tuple(_kept(each) for each in fields["files"])
+    return Backup(fields["generation"], manifest, several)
 
 
-def _kept(told: Any) -> Kept:  # noqa: ANN401, it is what was parsed
-    kept = Kept(**told)
+def _kept(fields: Any) -> Kept:  # noqa: ANN401, it is what was parsed
+    kept = Kept(**fields)
     stored = re.fullmatch(r"(.*?)(~\d+)?", kept.stored)
     named = _FILE.fullmatch(kept.name) and stored and stored[1] == kept.name
     sound = named and type(kept.bytes) is int and kept.bytes >= 0

@@ -1,4 +1,4 @@
-"""A log from its backup: there whole, or not at all."""
+"""Restore of a log from its backup: complete, or not at all."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def restore_log(
     target: str | os.PathLike[str],
     progress: Callable[[int], object] = lambda _bytes: None,
 ) -> None:
-    """Make the log of a backup, in a directory that is empty or not there.
+    """Create the log of a backup, in a directory that is empty or does not exist.
 
     Every file is compared with its checksum before it is copied, and its copy after that.
     """
@@ -43,7 +43,7 @@ def restore_log(
     final = Path(os.path.abspath(target))  # noqa: PTH100, links are to stay as they are
     if os.path.lexists(final) and not (final.is_dir() and not any(final.iterdir())):
         raise UsageError(
-            f"{os.fspath(target)}: is not empty; a log is restored to a directory of its own"
+            f"{os.fspath(target)}: is not empty; restore to a new directory"
         )
     try:
         make_durable_directories(final.parent)
@@ -99,14 +99,14 @@ def _fill(
 
 
 def _remove_leftovers(final: Path) -> None:
-    """Remove what killed processes had copied for the same log: they hold no lock on it."""
+    """Remove the copies of killed processes for the same log: their locks are free."""
     ours = re.compile(re.escape(f".{final.name}.tmp-") + r"[0-9]+-[0-9a-f]{8}")
     for name in filter(ours.fullmatch, system.calls.list_directory(final.parent)):
         path = final.parent / name
         if path.is_symlink() or not path.is_dir():
             continue
         if not (path / LOCK).is_file():
-            with suppress(OSError):  # it is not empty, so it is none of ours
+            with suppress(OSError):  # it is not empty, so it is not ours
                 system.calls.remove_directory(path)
             continue
         with suppress(LogLockedError):

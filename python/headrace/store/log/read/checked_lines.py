@@ -1,7 +1,7 @@
-"""The lines of a segment as a source, compared with their index entries as they are read.
+"""Lines of a segment as a source, compared with their index entries while they are read.
 
-Every command that takes a log as a source reads through this, so a line that is not what was
-written is an error there as it is for `LogReader`, and never a row.
+Every command that reads a log as a source uses this, so a changed line is an error there,
+as it is for `LogReader`, and never a row.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 def checked(source: Source, segment: Segment, data: File, size: int | None) -> File:
-    """Return `data`, of which every line is compared with its entry when it is read.
+    """Return `data` such that every line is compared with its entry when it is read.
 
-    It has the lines themselves, of `size` bytes, or with None is still compressed and read
-    only in order. The index must have entries for as many rows, and as many bytes.
+    `data` is the lines themselves, of `size` bytes, or compressed and read only in order
+    with None. The index must have entries for as many rows, and as many bytes.
     """
     index_path = LogNames(Path(source.location).parent).index(segment.base)
     try:
@@ -42,7 +42,7 @@ def checked(source: Source, segment: Segment, data: File, size: int | None) -> F
     with reading(source.location):
         lines = data.checked(index, place, segment.rows, size is not None)
     if size is not None and segment.growing and size > (lines.checked_size or 0):
-        return lines  # there are others behind them
+        return lines  # there are more lines after them
     if size not in (None, lines.checked_size):
         reason = f"its lines have {size} bytes, but should have {lines.checked_size}"
         raise LogDamagedError(source.location, 0, reason)

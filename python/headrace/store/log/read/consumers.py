@@ -1,9 +1,9 @@
-"""How far consumers have come: a checkpoint each, in a file of the log.
+"""Checkpoints of consumers: the position of each, in a file of the log.
 
-A *consumer* is whoever reads a log under a name. Its checkpoint is the last line that it is
-done with, so after a crash it reads again what it had not said to be done with, and never
-misses a line. The file is replaced as a whole, durably, and ends with its checksum; one
-process at a time is a consumer.
+A *consumer* is a named reader of a log. Its checkpoint is the last line that it has
+finished, so after a crash it reads unfinished lines again, and never misses one. The file
+is replaced atomically and durably, and ends with its checksum; one process at a time can be
+a consumer.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ _FILE = re.compile(rf"({_NAME.pattern})\.json")
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The last line a consumer is done with, 0 for none, and when it said so."""
+    """The last line that a consumer has finished, 0 for none, and the time of the checkpoint."""
 
     consumer: str
     line: int
     updated: int
 
     def encode(self, salt: int) -> bytes:
-        """Return the content of its file, in the log with this salt."""
-        told = {
+        """Return the content of its file, for the log with this salt."""
+        fields = {
             "format": FORMAT,
             "version": VERSION,
             "consumer": self.consumer,
@@ -62,12 +62,12 @@ class Checkpoint:
             "line": self.line,
             "updated": self.updated,
         }
-        lines = [f" {json.dumps(key)}: {json.dumps(told[key])},\n" for key in told]
+        lines = [f" {json.dumps(key)}: {json.dumps(fields[key])},\n" for key in fields]
         return with_checksum("".join(["{\n", *lines]).encode())
 
 
 def checked_name(consumer: object) -> str:
-    """Return the name of a consumer, if it can be one.
+    """Return the name of a consumer; raise if it is invalid.
 
     >>> checked_name("billing-2")
     'billing-2'
@@ -100,7 +100,7 @@ class Checkpoints:
         return sorted(match[1] for match in map(_FILE.fullmatch, names) if match)
 
     def lock(self, consumer: str) -> FileLock:
-        """Return the right to be this consumer."""
+        """Return the lock of a consumer."""
         path = self.path(consumer)
         make_durable_directories(self._names.consumers)
         lock = FileLock(
@@ -108,7 +108,7 @@ class Checkpoints:
             lambda holder: ConsumerBusyError(str(path), holder),
         )
         for leftover in path.parent.glob(f".{path.name}.tmp-*"):
-            system.calls.unlink(leftover)  # of one that died
+            system.calls.unlink(leftover)  # its writer died
         return lock
 
     def load(self, consumer: str) -> Checkpoint | None:
@@ -131,7 +131,7 @@ class Checkpoints:
         return checkpoint
 
     def remove(self, consumer: str) -> None:
-        """Forget a consumer, durably."""
+        """Remove a consumer, durably."""
         path = self.path(consumer)
         system.calls.unlink(path)
         system.calls.sync_directory(path.parent)
@@ -139,14 +139,16 @@ class Checkpoints:
 
 def _decoded(content: bytes, path: str) -> Checkpoint:
     try:
-        told = parse(content) if has_checksum(content) else None
+        fields = parse(content) if has_checksum(content) else None
     except InvalidJsonError:
-        told = None
-    if not isinstance(told, dict):
+        fields = None
+    if not isinstance(fields, dict):
         raise CheckpointDamagedError(path, "its checksum is wrong")
-    if (told.get("format"), told.get("version")) != (FORMAT, VERSION):
+    if (fields.get("format"), fields.get("version")) != (FORMAT, VERSION):
         raise CheckpointDamagedError(path, "it is not a checkpoint of this version")
-    consumer, line, updated = (told.get(key) for key in ("consumer", "line", "updated"))
+    consumer, line, updated = (
+        fields.get(key) for key in ("consumer", "line", "updated")
+    )
     numbers = type(line) is int and line >= 0 and type(updated) is int
     if not numbers or path.removesuffix(f"{consumer}.json") == path:
         raise CheckpointDamagedError(path, "it is not as a checkpoint is written")
@@ -157,10 +159,10 @@ EVERY_LINES = 1000
 EVERY_SECONDS = 5.0
 
 
-class Consuming:
-    """The right to be a consumer, held from construction to `close`.
+class ActiveConsumer:
+    """A consumer at work: holds its lock from construction to `close`.
 
-    With `taken`, lines are done only up to the one that it returns.
+    With `taken`, lines count as finished only up to the one that it returns.
     """
 
     def __init__(
@@ -204,11 +206,11 @@ class Consuming:
 
     @property
     def gone(self) -> int:
-        """How many lines were gone, and passed over."""
+        """The number of lines that were gone, and skipped."""
         return self._follower.gone
 
     def blocks(self) -> Iterator[Block]:
-        """Yield the lines that are committed and were not given out; asking moves on."""
+        """Yield committed lines that were not yielded before; asking for more finishes them."""
         if self._closed:
             raise UsageError(f"consumer {self.consumer!r} is closed; open it again")
         for block in self._follower.blocks():
@@ -217,7 +219,7 @@ class Consuming:
         self.finish(self._follower.next_line - 1)
 
     def finish(self, line: int) -> None:
-        """Take note that all lines up to one are done, and commit now and then."""
+        """Note that all lines up to `line` are finished, and commit now and then."""
         self.given = max(line, self.given)
         if self._taken is not None:
             line = min(line, self._taken())
@@ -225,11 +227,11 @@ class Consuming:
         self.commit_if_due()
 
     def finish_given(self) -> None:
-        """Take note that all lines that were given out are done."""
+        """Note that all yielded lines are finished."""
         self.done = self.given
 
     def commit_if_due(self) -> None:
-        """Commit what is done, if that is much or long ago."""
+        """Commit finished lines, if they are many or the last commit is old."""
         if self.done - self.committed >= self._every_lines or (
             self.done > self.committed
             and self._clock() - self._committed_at >= self._every_seconds
@@ -237,7 +239,7 @@ class Consuming:
             self.commit(self.done)
 
     def commit(self, line: int) -> None:
-        """Move the checkpoint to a line that was given out, durably."""
+        """Move the checkpoint to a line that was yielded, durably."""
         if not self.committed <= line <= self.given:
             raise UsageError(
                 f"consumer {self.consumer!r}: line {line} cannot be committed; it is one "
@@ -250,12 +252,12 @@ class Consuming:
         self._committed_at = self._clock()
 
     def abandon(self) -> None:
-        """Let others be this consumer, and leave the checkpoint where it is."""
+        """Release the lock, and leave the checkpoint unchanged."""
         self._closed = True
         self._lock.release()
 
     def close(self) -> None:
-        """Commit what is done, and let others be this consumer."""
+        """Commit finished lines, and release the lock."""
         if self._closed:
             return
         self._closed = True

@@ -1,4 +1,4 @@
-"""Damaged lines that whoever reads a log passes over."""
+"""Damaged lines that a reader of a log skips."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class PassedOver:
-    """How many lines were passed over, and what was wrong with the first.
+class SkippedLines:
+    """The number of skipped lines, and the fault of the first.
 
     Threads that read several logs may share it.
     """
@@ -22,14 +22,14 @@ class PassedOver:
     _mutex: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def note(self, lines: int, error: LogDamagedError) -> None:
-        """Count some more."""
+        """Count more lines."""
         with self._mutex:
             self.lines += lines
             self.first = self.first or error
 
     def __str__(self) -> str:
         if self.first is None:
-            return "nothing was passed over"
+            return "nothing was skipped"
         many = "1 line that is" if self.lines == 1 else f"{self.lines:,} lines that are"
         was = "was" if self.lines == 1 else "were"
-        return f"{many} damaged {was} passed over; {self.first.what}"
+        return f"{many} damaged {was} skipped; {self.first.what}"

@@ -1,9 +1,9 @@
-"""Reading on from a line as more is committed.
+"""Follower of a log: reads on from a line as more lines are committed.
 
-`Follower.blocks` gives what is there now and never waits; whoever follows asks again. Each
-time it looks at the manifest and at the size of one index, so asking often is cheap. Lines
-are counted: one that should come and does not is *gone*, removed by retention or given up in
-a repair, and never passed over in silence.
+`Follower.blocks` yields the lines that are committed now and never waits; the caller polls.
+Each call reads the manifest and the size of one index, so frequent polls are cheap. Lines
+are counted: a missing line is *gone*, removed by retention or given up in a repair, and
+never skipped silently.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ Gone: TypeAlias = Literal["error", "skip"]
 GONE: tuple[Gone, ...] = get_args(Gone)
 
 POLL = 0.1
-"""Seconds between looks at a log that is followed."""
+"""Seconds between polls of a followed log."""
 
 
 class Follower:
-    """Where somebody is in a log."""
+    """A position in a log that moves forward."""
 
     def __init__(
         self, reader: LogReader, next_line: int, times: Between, gone: Gone = "error"
@@ -47,7 +47,7 @@ class Follower:
             )
         self.next_line = next_line
         self.gone = 0
-        """How many lines were gone."""
+        """The number of lines that were gone."""
         self._reader = reader
         self._seen = 0
         self._salt = reader.manifest.salt
@@ -55,13 +55,13 @@ class Follower:
         self._skip = gone == "skip"
 
     def blocks(self) -> Iterator[Block]:
-        """Yield the lines that are committed and were not given out."""
+        """Yield the committed lines that were not yielded before."""
         last = self._last()
         while self.next_line <= last:
             try:
                 yield from self._some(last)
             except (LineOutOfRangeError, SourceNotFoundError):
-                # Retention may have come in between; what is gone is passed over then.
+                # Retention may have run in between; gone lines are skipped then.
                 before = self.next_line
                 self._last()
                 if self.next_line == before:
@@ -89,7 +89,7 @@ class Follower:
         self._pass_over(last + 1)
 
     def _pass_over(self, line: int) -> None:
-        """Go on with a line; those before it are gone."""
+        """Continue with a line; those before it are gone."""
         if self.next_line >= line:
             return
         error = LinesGoneError(self._reader.path, self.next_line, line - 1)
@@ -100,10 +100,10 @@ class Follower:
         self.next_line = line
 
 
-def again_and_again(
+def poll_forever(
     look: Callable[[], Iterator[Block]], poll: float
 ) -> Iterator[Block | None]:
-    """Yield what `look` finds, None when it has found all there is, and look again."""
+    """Yield the results of `look`, None when there are no more yet, and look again."""
     while True:
         yield from look()
         yield None

@@ -1,8 +1,8 @@
-"""Runs of lines by number, as bytes of the segments that they are in.
+"""Stretches of lines by number, as byte ranges of their segments.
 
-A *stretch* is lines of one segment that follow each other. The index says where each line
-begins, so whoever is at a line finds its bytes, and whoever may have so many bytes finds the
-line they end with, without reading any. Bytes are counted before compression.
+A *stretch* is consecutive lines of one segment. The index has the start of each line. So
+the bytes of a line, and the last line within a number of bytes, are found without reading
+lines. Offsets count decompressed bytes.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ class Stretch:
 
     @property
     def bytes(self) -> int:
-        """How many they are."""
+        """The number of its bytes."""
         return self.end - self.start
 
 
 def stretches(reader: LogReader, first: int, last: int) -> Iterator[Stretch]:
-    """Yield lines `first` to `last`, but for those that are gone or were given up.
+    """Yield lines `first` to `last`, except those that are gone or were given up.
 
-    `last` is a line that was committed when `reader` looked.
+    `last` is a line that `reader` knows to be committed.
     """
     for segment in reader.manifest.all_segments:
         sealed = isinstance(segment, Sealed)
@@ -58,7 +58,7 @@ def stretches(reader: LogReader, first: int, last: int) -> Iterator[Stretch]:
 
 
 def first_of(reader: LogReader, stretch: Stretch, most_bytes: int) -> Stretch:
-    """Return the first lines of a stretch that have so many bytes, but at least one line."""
+    """Return the first lines of a stretch within `size` bytes, but at least one line."""
     if stretch.bytes <= most_bytes:
         return stretch
     fits, too_far = stretch.first, stretch.last
@@ -72,7 +72,7 @@ def first_of(reader: LogReader, stretch: Stretch, most_bytes: int) -> Stretch:
 
 
 def first_lines(reader: LogReader, stretch: Stretch, most: int) -> Stretch:
-    """Return the first lines of a stretch, so many or all."""
+    """Return the first `count` lines of a stretch, or all."""
     last = stretch.first + most - 1
     if last >= stretch.last:
         return stretch
@@ -81,7 +81,7 @@ def first_lines(reader: LogReader, stretch: Stretch, most: int) -> Stretch:
 
 
 def pieces(reader: LogReader, stretch: Stretch, most_bytes: int) -> Iterator[Stretch]:
-    """Cut a stretch into pieces of so many bytes, each of at least one line."""
+    """Cut a stretch into pieces of `size` bytes, each of at least one line."""
     while True:
         piece = first_of(reader, stretch, most_bytes)
         yield piece

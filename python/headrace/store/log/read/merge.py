@@ -1,8 +1,8 @@
-"""Lines of several logs in one order: by time, then by log, then by line.
+"""Merge of the lines of several logs: by time, then by log, then by line.
 
-The time that counts is the latest one of the log up to the line, so that a log whose times
-go back keeps its order. Logs are read ahead by threads, and merged by the core, which holds
-some lines of each; what comes out depends on neither.
+The time of a line is the latest one of its log up to the line, so that a log whose times go
+back keeps its order. Threads read the logs ahead, and the core merges them, holding some
+lines of each; the result does not depend on either.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _BYTES_AT_ONCE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Some lines, and where they are from if that was asked for.
+    """Some lines, with their origins if requested.
 
-    `key` is the time that counts of the last; `next_key` that of the next line, if it is
-    later than what was asked for. At the end there are no lines, and no next one.
+    `key` is the time of the last line; `next_key` that of the next line, if it is later
+    than the requested time. At the end there are no lines, and no next one.
     """
 
     data: bytes
@@ -37,9 +37,9 @@ class Piece:
 
 
 class MergedLogs:
-    """Some logs, each given as blocks of lines.
+    """Several logs, each as an iterator of blocks of lines.
 
-    Lines are as they are, or with `names`, as JSON, objects that say where they are from.
+    Lines are unchanged, or with `names` JSON objects that have their origin.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class MergedLogs:
         return None if self._pool is None else self._pool.submit(next, log, None)
 
     def next(self, key: int, rows: int) -> Piece:
-        """Return the next lines with keys up to `key`, some at a time."""
+        """Return the next lines with keys up to `key`, in pieces."""
         while True:
             data, count, picks, last, (why, what) = self._merge.next(
                 key, rows, _BYTES_AT_ONCE
@@ -69,7 +69,7 @@ class MergedLogs:
             if count or why != "wants":
                 later = what if why == "later" else None
                 return Piece(data, count, picks, last, later)
-            # Not before what is there was given out: it may fail.
+            # Only after the lines in memory were yielded: it may fail.
             self._feed(what)
 
     def _feed(self, number: int) -> None:

@@ -1,8 +1,8 @@
-"""Finding logs below directories.
+"""Partitions: logs below directories.
 
-Many logs that belong together are *partitions*, such as one for each symbol of each
-exchange. A partition is called by its path below the directory that was named, one that was
-named itself by the last part of its path.
+Logs that belong together are *partitions*, such as one for each symbol of each exchange.
+The name of a partition is its path below the named directory, or the last part of its path
+if it was named itself.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Partition(NamedTuple):
-    """A log, and what it is called."""
+    """A log, and its name."""
 
     name: str
     directory: Path
@@ -67,7 +67,7 @@ def _below(directory: Path) -> list[Partition]:
 
 def _logs(directory: Path) -> Iterator[Path]:
     for path, below, _files in os.walk(directory):
-        # Logs may lie in each other.
+        # A log may contain another.
         if is_log(Path(path)):
             yield Path(path)
             below[:] = [each for each in below if each not in (CONSUMERS, QUARANTINE)]

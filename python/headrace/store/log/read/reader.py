@@ -1,11 +1,10 @@
-"""Reading a log by the numbers of its lines, also while it is written.
+"""Reader of a log by line number, also while it is written.
 
-A line is *committed* when its entry is in the index and good; no other is ever shown. The
-manifest leads to the segment, the entry to the bytes, and its checksum says that they are
-those that were written. Nothing is written here.
-
-Meanwhile full segments may be compressed or removed. Whoever has a file open goes on with it;
-one that is not there any more is looked for in the manifest again.
+A line is *committed* when the index has a good entry for it; no other line is ever
+returned. The manifest leads to the segment, the entry to the bytes, and its checksum proves
+that they are the written ones. The reader writes nothing. Full segments may be compressed
+or removed meanwhile: an open file stays readable, and a missing one is looked up in the
+manifest again.
 """
 
 from __future__ import annotations
@@ -42,10 +41,10 @@ if TYPE_CHECKING:
 
     from headrace.kernel.log import Fault, LogEntry
     from headrace.store.log.manifest import Active, Manifest
-    from headrace.store.log.read.damage import PassedOver
+    from headrace.store.log.read.damage import SkippedLines
 
 _MOST_OPEN = 32
-"""Segments whose files are kept open."""
+"""The number of segments whose files stay open."""
 
 _ROWS_AT_ONCE = 4096
 _BYTES_AT_ONCE = 1 << 20
@@ -56,9 +55,9 @@ _END = struct.Struct("<8xQ40x")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Some lines: their bytes and their entries, and the number of the first.
+    """Consecutive lines: their bytes, their entries, and the number of the first.
 
-    They follow each other, but for those that were left out because of their times.
+    Lines may be left out because of their times.
     """
 
     first_line: int
@@ -67,7 +66,7 @@ class Block:
     entries: bytes
 
     def lines(self) -> list[bytes]:
-        """Return each without its newline."""
+        """Return each line without its newline."""
         return self.data.split(b"\n")[:-1]
 
     @property
@@ -81,7 +80,7 @@ class Block:
             yield line_of(self.entries[at * ENTRY_BYTES :][:ENTRY_BYTES]), line
 
     def first(self, rows: int) -> Block:
-        """Return its first lines."""
+        """Return the first `count` lines."""
         if rows >= self.rows:
             return self
         rest = self.data.split(b"\n", rows)[rows]
@@ -90,7 +89,7 @@ class Block:
 
 
 def line_of(entry: bytes) -> int:
-    """Return the number of the line that an entry is of, which was looked at before."""
+    """Return the line number of an entry that was verified before."""
     return int.from_bytes(entry[24:32], "little")
 
 
@@ -117,14 +116,14 @@ class _Files:
         return entry
 
     def __del__(self) -> None:
-        # Whoever still reads has us, so that nobody's file is closed.
+        # A reader refers to this object, so its files stay open while it reads.
         if (descriptor := vars(self).get("index")) is not None:
             os.close(descriptor)
 
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What a manifest said, which file it was, and how many lines the last segment had."""
+    """A manifest as it was read, the identity of its file, and the lines of the last segment."""
 
     manifest: Manifest
     file: tuple[int, int, int]
@@ -140,13 +139,13 @@ class _Seen:
         return self.manifest.active.base + self.committed
 
     def counts(self) -> Iterator[tuple[Sealed | Active, int]]:
-        """Yield the segments, and how many lines each has."""
+        """Yield the segments, with the number of lines of each."""
         for segment in self.manifest.segments:
             yield segment, segment.rows
         yield self.manifest.active, self.committed
 
     def segment(self, line: int) -> tuple[Sealed | Active, int]:
-        """Return the segment of a line that is there, and how many lines it has."""
+        """Return the segment of an existing line, and its number of lines."""
         position = bisect_right(self.bases, line - 1) - 1
         segments = self.manifest.segments
         if position < len(segments):
@@ -170,16 +169,16 @@ class LogReader:
 
     @property
     def path(self) -> str:
-        """The directory, as it was given."""
+        """The directory, as the caller named it."""
         return self._names.text
 
     @property
     def manifest(self) -> Manifest:
-        """What the manifest said when it was last looked at."""
+        """The manifest, as it was last read."""
         return self._seen.manifest
 
     def _refresh(self) -> None:
-        """See which segments there are now, and how many lines the last one has."""
+        """Read the manifest again, and count the lines of the last segment."""
         seen = self._looked(self._seen)
         while True:
             try:
@@ -190,14 +189,14 @@ class LogReader:
                 if newer is not seen:
                     seen = newer
                     continue
-                # It is lost, and a reader of its lines is told.
+                # It is lost; reading its lines raises.
                 self._refuse_unknown_rows(seen.manifest.active)
                 rows = seen.manifest.active.rows
             self._seen = replace(seen, committed=rows)
             return
 
     def _looked(self, before: _Seen | None) -> _Seen:
-        """Return what the manifest says, `before` if it is still the same."""
+        """Return the manifest; `before` if its file is unchanged."""
         with reading(self._names.text):
             try:
                 found = self._names.manifest.stat()
@@ -213,17 +212,17 @@ class LogReader:
         return _Seen(manifest, file, tuple(each.base for each in manifest.all_segments))
 
     def _let_go(self, before: _Seen | None, now: Manifest) -> None:
-        """Close files that are no more of this log, so that they take no room."""
+        """Close files that no longer belong to the log, so that their space is freed."""
         names = {each.base: each.name for each in now.all_segments}
         with self._mutex:
             if before is not None and before.manifest.salt != now.salt:
-                self._open.clear()  # it is another log, with files of the same names
+                self._open.clear()  # it is another log, with the same file names
             for base, files_of in list(self._open.items()):
                 if names.get(base) != files_of.name:
                     del self._open[base]
 
     def _refuse_unknown_rows(self, active: Active) -> None:
-        """Raise if the last segment may have lines that only its index could count."""
+        """Raise if only its index could count the lines of the last segment."""
         index, path = self._names.index(active.base), self._names.data(active.base)
         if index.exists() or not path.exists():
             return
@@ -231,13 +230,13 @@ class LogReader:
             raise LogFileMissingError(str(index), 0, "it is missing")
 
     def _active_rows(self, manifest: Manifest) -> int:
-        """Return how many good entries the last segment has, but for holes."""
+        """Return the number of good entries of the last segment, apart from holes."""
         index = self._files(manifest.active).index
         return committed(index, manifest.mark).rows
 
     @property
     def first_line(self) -> int:
-        """The number of the first line that is still there."""
+        """The number of the first line that exists."""
         return self._seen.first_line
 
     @property
@@ -247,14 +246,14 @@ class LogReader:
         return self._seen.last_line
 
     def count(self) -> int:
-        """Return how many lines are there: without those that were given up."""
+        """Return the number of existing lines, without those that were given up."""
         self._refresh()
         return sum(rows for _segment, rows in self._seen.counts())
 
     def number_at(self, position: int) -> int:
-        """Return the number of the line at a position, from 0, among those that are there.
+        """Return the line number at a position, from 0, among the existing lines.
 
-        Behind the last one it is a number that no line has.
+        After the last one it is a number that no line has.
         """
         for segment, rows in self._seen.counts():
             if position < rows:
@@ -263,14 +262,14 @@ class LogReader:
         return self._seen.last_line + position + 1
 
     def nth_from(self, first: int, count: int) -> int:
-        """Return the number of the last of `count` lines that are there from `first` on."""
+        """Return the number of the last of `count` existing lines from `first` on."""
         before = 0
         for segment, rows in self._seen.counts():
             before += max(min(first - 1 - segment.base, rows), 0)
         return self.number_at(before + count - 1)
 
     def given_up(self, first: int, last: int) -> Iterator[tuple[int, int]]:
-        """Yield the runs of numbers from `first` to `last` whose lines were given up."""
+        """Yield the ranges of line numbers from `first` to `last` that were given up."""
         for segment, rows in self._seen.counts():
             start = max(first, segment.base + rows + 1)
             end = min(last, _end(segment, rows))
@@ -299,14 +298,14 @@ class LogReader:
         return line[:-1]
 
     def entry(self, number: int) -> LogEntry:
-        """Return what the index says of a line."""
+        """Return the index entry of a line."""
         segment, at = self._found(number)
         return at.entry(number - segment.base - 1, self.manifest.salt)
 
     def entries(self, start: int, last: int) -> Iterator[tuple[int, bytes]]:
-        """Yield the entries of lines `start` to `last`, some at a time, as they are.
+        """Yield the entries of lines `start` to `last` in blocks of bytes.
 
-        With the number of the first line; those of lines that were given up are passed over.
+        Each comes with the number of its first line; lines that were given up are skipped.
         """
         while start <= last:
             segment, rows, at = self._reach(start)
@@ -329,9 +328,9 @@ class LogReader:
         return segment, at
 
     def _reach(self, number: int) -> tuple[Sealed | Active, int, _Files | None]:
-        """Return the segment of a line, how many lines it has, and its files.
+        """Return the segment of a line, its number of lines, and its files.
 
-        None if the line is one that was given up: there may be no files.
+        None if the line was given up: its files may not exist.
         """
         seen = self._seen
         if not seen.first_line <= number <= seen.last_line:
@@ -358,13 +357,14 @@ class LogReader:
         start: int,
         last: int,
         share: int = 1,
-        passed: PassedOver | None = None,
+        passed: SkippedLines | None = None,
     ) -> Iterator[Block]:
-        """Yield the lines with numbers `start` to `last`, some at a time.
+        """Yield the lines with numbers `start` to `last`, in blocks.
 
-        Those that were given up are passed over. Of lines that cannot be read, those
-        before them are given; with `passed` those behind them too, and it is told. Whoever
-        reads many logs at once says how many share the memory for that.
+        Lines that were given up are skipped. A line that cannot be read raises after those
+        before it were yielded; with `passed` it is counted there, and the lines after it
+        are yielded too. A caller that reads many logs together passes how many `share` the
+        memory.
         """
         most = many = -(-_ROWS_AT_ONCE // share)
         while start <= last:
@@ -387,7 +387,7 @@ class LogReader:
                 start, most = start + block.rows, min(2 * most, many)
 
     def _there(self, number: int) -> tuple[Sealed | Active, int, _Files | None]:
-        """Reach a line, whose files must be there."""
+        """Find a line, whose files must exist."""
         try:
             return self._reach(number)
         except SourceNotFoundError as error:
@@ -396,7 +396,7 @@ class LogReader:
             raise kind(error.path, 0, "it is missing") from None
 
     def _behind(self, number: int, error: LogDamagedError) -> int:
-        """Return the line behind one that is damaged, or with it the rest of its segment."""
+        """Return the line after a damaged one, or after the rest of its segment."""
         if isinstance(error, DamagedLineError | DamagedEntryError):
             return number + 1
         segment, rows = self._seen.segment(number)
@@ -428,7 +428,7 @@ class LogReader:
                 data = at.data.read_at(begin, max(min(end, size) - begin, 0))
         except LogDamagedError as error:
             if len(entries) > ENTRY_BYTES:
-                # The first of them may be in a block that is good.
+                # The first of them may be in a good block.
                 fewer = len(entries) // ENTRY_BYTES // 2
                 return self._block(segment, at, row, fewer, most_bytes)
             reason = f"line {first}: {error.reason}"
@@ -444,12 +444,12 @@ class LogReader:
 
 
 def _end(segment: Sealed | Active, rows: int) -> int:
-    """Return the number of the last line that a segment had, with those given up."""
+    """Return the number of the last line of a segment, including those given up."""
     return segment.last_line if isinstance(segment, Sealed) else segment.base + rows
 
 
 def _begin(at: _Files, row: int, salt: int) -> int:
-    """Return where a line begins: behind the one before it, if the entry of that is good."""
+    """Return the start of a line: the end of the one before it, if its entry is good."""
     try:
         return at.entry(row - 1, salt).end if row else 0
     except DamagedEntryError:
@@ -457,17 +457,17 @@ def _begin(at: _Files, row: int, salt: int) -> int:
 
 
 def _damaged(at: _Files, place: Place, fault: Fault) -> LogDamagedError:
-    """Return what is wrong with the line at a place."""
+    """Return the fault of the line at a place."""
     reason = f"line {place.last_line + 1}: {fault.reason}"
     if fault.kind == "entry":
         return DamagedEntryError(at.index_path, place.index_end, reason)
-    # Behind the end of a file is no other line of it.
+    # There is no other line after the end of a file.
     kind = LogDamagedError if fault.kind == "short" else DamagedLineError
     return kind(at.path, place.end, reason)
 
 
 def _some(entries: bytes, end: int) -> bytes:
-    """Return the first entries whose lines end up to a byte, at least one."""
+    """Return the first entries whose lines end before a byte, at least one."""
     ends = [each for (each,) in _END.iter_unpack(entries)]
     count = bisect_right(ends, end)
     return entries[: max(count, 1) * ENTRY_BYTES]

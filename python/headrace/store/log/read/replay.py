@@ -1,7 +1,7 @@
-"""Playing logs again, as fast as possible or as time went by.
+"""Replay of logs, as fast as possible or at the pace of their times.
 
-`Player.poll` looks once and never waits. A *schedule* says which times of lines have come: it
-begins with the first line, and goes `speed` times as fast as the clock.
+`Player.poll` looks once and never waits. A *schedule* decides which times have come: it
+begins with the first line, and runs `speed` times as fast as the clock.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from headrace.store.log.read.time_range import blocks_between, ranges_between
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from headrace.store.log.read.damage import PassedOver
+    from headrace.store.log.read.damage import SkippedLines
     from headrace.store.log.read.merge import Piece
     from headrace.store.log.read.partitions import Partition
 
 MANY_ROWS = 1 << 16
 
 _AT_ONCE = 8
-"""Logs of which as much is read at once as of one; of more logs less of each."""
+"""The number of logs up to which each gets the full read-ahead; with more, each gets less."""
 
 
 class Schedule:
-    """Which lines are due; `speed` is None if all are."""
+    """Which lines are due; all of them if `speed` is None."""
 
     def __init__(self, speed: float | None, clock: Callable[[], float]) -> None:
         self.speed = speed
@@ -40,11 +40,11 @@ class Schedule:
         self._begun: tuple[int, float] | None = None
 
     def restart(self) -> None:
-        """Have the next line be due at once, and those behind it in their time."""
+        """Make the next line due now, and those after it at their times."""
         self._begun = None
 
     def reached(self) -> int:
-        """Return the latest time that has come; none has before it has begun."""
+        """Return the latest time that has come; none before the schedule has begun."""
         if self.speed is None:
             return LATEST
         if self._begun is None:
@@ -53,7 +53,7 @@ class Schedule:
         return min(key + int((self._clock() - at) * 1000 * self.speed), LATEST)
 
     def wait(self, key: int) -> float:
-        """Return in how many seconds a time comes; less than 0 if it has come before."""
+        """Return the seconds until a time comes; negative if it has come."""
         if self.speed is None:
             return 0.0
         if self._begun is None:
@@ -63,10 +63,10 @@ class Schedule:
 
 
 @dataclass(frozen=True, slots=True)
-class Playing:
-    """What is played: lines with these times, from these lines of partitions on.
+class ReplayRange:
+    """The lines to replay: those with these times, from these lines of partitions on.
 
-    Damaged ones are an error, or are told to `passed`.
+    A damaged line raises, or is counted in `passed`.
     """
 
     partitions: Sequence[Partition]
@@ -74,15 +74,15 @@ class Playing:
     start: int | Mapping[str, int] = 1
     threads: int = 2
     tagged: bool = False
-    passed: PassedOver | None = None
+    passed: SkippedLines | None = None
     picked: bool = False
 
     def first_line(self, name: str) -> int:
-        """Return with which line of a partition it begins."""
+        """Return the first line of a partition to replay."""
         return self.start if isinstance(self.start, int) else self.start.get(name, 1)
 
     def check(self) -> None:
-        """Raise if lines are asked of partitions that are not there."""
+        """Raise if a partition of the request does not exist."""
         names = {each.name for each in self.partitions}
         starts = {} if isinstance(self.start, int) else self.start
         for name in starts:
@@ -92,22 +92,22 @@ class Playing:
 
 
 class Player:
-    """Plays what was committed when it was made."""
+    """Replays the lines that were committed when it was created."""
 
     def __init__(
         self,
-        playing: Playing,
+        playing: ReplayRange,
         speed: float | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         playing.check()
         self.schedule = Schedule(speed, clock)
         self.lines = 0
-        """How many were given out."""
+        """The number of lines that were returned."""
         self.position: int | None = None
-        """The time of the last that was given out."""
+        """The time of the last line that was returned."""
         self.lag = 0.0
-        """By how many seconds that was late."""
+        """The seconds by which that line was late."""
         self._playing = playing
         few = 2 if len(playing.partitions) > _AT_ONCE else None
         self._readers = [
@@ -116,7 +116,7 @@ class Player:
         self._ends = [reader.last_line for reader in self._readers]
         self._merged = self._begin(playing)
 
-    def _begin(self, playing: Playing) -> MergedLogs:
+    def _begin(self, playing: ReplayRange) -> MergedLogs:
         share = max(len(self._readers) // _AT_ONCE, 1)
         logs = [
             blocks_between(
@@ -140,7 +140,7 @@ class Player:
         )
 
     def first_lines(self) -> list[int]:
-        """Return the first line of each partition that is played, or behind which it ends."""
+        """Return the next line of each partition, or the one after its end."""
         playing, found = self._playing, []
         for partition, reader, end in zip(
             playing.partitions, self._readers, self._ends, strict=True
@@ -151,7 +151,7 @@ class Player:
         return found
 
     def seek(self, since: int) -> None:
-        """Go on with the lines that have this time or a later one, be they done or not."""
+        """Continue with the lines that have this time or a later one, returned or not."""
         self._merged.close()
         self._playing = replace(
             self._playing, times=replace(self._playing.times, since=since)
@@ -166,7 +166,7 @@ class Player:
         return piece if piece.rows else None
 
     def poll(self) -> Piece | float | None:
-        """Return the lines that are due, or in how many seconds one is; None at the end."""
+        """Return the lines that are due, or the seconds until one is; None at the end."""
         piece = self._merged.next(self.schedule.reached(), MANY_ROWS)
         if piece.rows:
             self._note(piece)

@@ -1,7 +1,7 @@
-"""A log as sources: its segments in order, each pinned to the lines that are committed now.
+"""Log as sources: its segments in order, each pinned to the lines that are committed now.
 
-No line is ever shown that has no entry. What recovery would still find after a crash is not
-looked for here: nothing is written.
+A line without an entry is never read. Lines that recovery would still index after a crash
+are not read either: this writes nothing.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 def log_sources(directory: str, times: Between | None = None) -> list[Source]:
     """Return the segments of a log that have lines, and the last one.
 
-    With `times`, only lines with these are meant: a segment in which the manifest says that
-    all have one is as any other, and one in which it says that none has is not looked at.
+    With `times`, only lines with these times are read: if all lines of a segment have them
+    according to the manifest, it is read like any other; if none has, it is left out.
     """
     names = LogNames(directory)
     while True:
@@ -47,7 +47,7 @@ def log_sources(directory: str, times: Between | None = None) -> list[Source]:
                 if segment.rows or segment is manifest.active
             ]
         except SourceNotFoundError as error:
-            # Whoever compresses or removes a segment replaces the manifest first.
+            # A process that compresses or removes a segment replaces the manifest first.
             if _manifest(names).generation == manifest.generation:
                 index = error.path.endswith(".idx")
                 kind = LogFileMissingError if index else LogDamagedError
@@ -55,7 +55,7 @@ def log_sources(directory: str, times: Between | None = None) -> list[Source]:
 
 
 def segment_source(path: Path, times: Between | None = None) -> Source | None:
-    """Return a file of a log, None if it is not one that its manifest names."""
+    """Return the source of a file of a log, None if the manifest does not name it."""
     names = LogNames(path.parent)
     manifest = _manifest(names)
     named = (each for each in manifest.all_segments if each.name == path.name)
@@ -64,14 +64,14 @@ def segment_source(path: Path, times: Between | None = None) -> Source | None:
 
 
 def elsewhere(source: Source) -> Source | None:
-    """Return the lines of a source as they are stored by now, None if they are gone or where they were."""
+    """Return the compressed source of lines that were plain, None if there is none."""
     found = full_by_now(source)
     if found is None:
         return None
     assert found.segment is not None
     assert source.segment is not None
     if source.segment.growing:
-        # It has the lines that were committed then, and others behind them.
+        # It has the lines that were committed then, and more after them.
         return replace(found, segment=source.segment)
     if replace(found.segment, times=source.times) != source.segment:
         return None
@@ -95,7 +95,7 @@ def full_by_now(source: Source) -> Source | None:
 
 
 def is_still_there(source: Source) -> bool:
-    """Whether the log has the lines of a source."""
+    """Whether the log still has the lines of a source."""
     pinned = source.segment
     assert pinned is not None
     manifest = _manifest(LogNames(Path(source.location).parent))
@@ -104,7 +104,7 @@ def is_still_there(source: Source) -> bool:
 
 
 def gone(source: Source) -> SourceChangedError:
-    """Return what is wrong with a source whose file is not there any more."""
+    """Return the error for a source whose file is missing."""
     segment = source.segment
     assert segment is not None
     first, last = segment.base + 1, segment.base + segment.rows
@@ -147,7 +147,7 @@ def _source(
     codec = "none" if segment.packed is None else segment.packed.codec
     if segment.packed is not None and source.codec != codec:
         raise LogDamagedError(path, 0, f"it does not begin as {codec} does")
-    # The lines of a plain one may begin as compressed bytes do, if they are damaged.
+    # Damaged lines of a plain file may begin like compressed bytes.
     return replace(source, codec=codec, segment=_known(manifest, segment, times))
 
 

@@ -1,10 +1,10 @@
-"""The lines of a log that have certain times.
+"""Lines of a log within a range of times.
 
-Times may go back: with `monotonic` off or late, and wherever a record had no time of its
-own. So nothing is concluded from the order of lines. A full segment is in, out, or in
-part, by the earliest and the latest time that the manifest has of it; of those that are in
-part, and of the last one, the index alone is read, and says the same of runs of entries; of
-runs that are in part, lines are chosen one by one.
+Times may go back: with `monotonic` off or late, and where a record had no time. So nothing
+follows from the order of lines. The manifest has the earliest and the latest time of a full
+segment: it matches as a whole, not at all, or in part. For those in part, and the last one,
+only the index is read, and decides the same for runs of entries; in runs that match in
+part, lines are chosen one by one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from headrace.store.files.units import Between
     from headrace.store.log.manifest import Active
-    from headrace.store.log.read.damage import PassedOver
+    from headrace.store.log.read.damage import SkippedLines
     from headrace.store.log.read.reader import Block, LogReader
 
 _ENTRIES_AT_ONCE = 1024
@@ -30,7 +30,7 @@ _ENTRIES_AT_ONCE = 1024
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Lines that may be meant, or that are, all of them."""
+    """A run of lines that all match, or may match."""
 
     first: int
     last: int
@@ -44,12 +44,12 @@ def blocks_between(
     times: Between,
     *,
     share: int = 1,
-    passed: PassedOver | None = None,
+    passed: SkippedLines | None = None,
 ) -> Iterator[Block]:
     """Yield those of the lines `start` to `last` that have these times, in order.
 
-    A block may have lines left out, and then says in its entries which it has. `share` and
-    `passed` are those of `LogReader.blocks`.
+    A block may have lines left out; its entries tell which it has. `share` and `passed` are
+    those of `LogReader.blocks`.
     """
     if times.everything:
         yield from reader.blocks(start, last, share, passed)
@@ -62,7 +62,7 @@ def blocks_between(
 
 
 def chosen_lines(block: Block, times: Between) -> Block:
-    """Return those lines of a block that have these times."""
+    """Return the lines of a block that have these times."""
     entries, data = lines_between(block.entries, block.data, times.since, times.until)
     rows = len(entries) // ENTRY_BYTES
     first = line_of(entries) if rows else block.first_line
@@ -90,7 +90,7 @@ def ranges_between(
 
 
 def first_between(reader: LogReader, start: int, last: int, times: Between) -> int:
-    """Return a line from `start` on before which no line up to `last` has these times."""
+    """Return a line from `start` on such that no earlier one up to `last` has these times."""
     if times.everything:
         return start
     run = next(_runs(reader, start, last, times), None)
@@ -121,7 +121,7 @@ def _runs_of(
             number = first + at // ENTRY_BYTES
             end = number + len(some) // ENTRY_BYTES - 1
             found = time_span(some, salt)
-            # Whoever reads lines whose entries are not good says so.
+            # Reading lines with damaged entries reports them.
             if found is None or times.has_some(*found):
                 yield _Run(number, end, all=found is not None and times.has_all(*found))
 
@@ -135,7 +135,7 @@ def known_span(segment: Sealed | Active) -> tuple[int, int] | None:
 
 
 def _joined(runs: Iterator[_Run]) -> Iterator[_Run]:
-    """Join runs that follow each other and are of one kind."""
+    """Join adjacent runs of one kind."""
     held: _Run | None = None
     for run in runs:
         if held is not None and (held.last + 1, held.all) == (run.first, run.all):

@@ -1,7 +1,7 @@
-"""The rows of a segment whose lines have certain times, numbered as if there were no others.
+"""Rows of a segment whose lines have certain times, numbered as if there were no others.
 
-The index says which they are, before any is read. They are read from the file as all of its
-rows would be, so errors name the same lines and bytes.
+The index tells which they are, before any is read. They are read from the file like all of
+its rows, so errors name the same lines and bytes.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 
 class ChosenRows:
-    """Rows that were chosen, and which of them is the first, the second and so on.
+    """A selection of rows, and the position of each in it.
 
-    A range takes 24 bytes, however many rows it has.
+    A range takes 24 bytes, with any number of rows.
 
     >>> some = ChosenRows([(2, 4), (4, 5), (9, 11)])
     >>> len(some), some.row(0), some.row(3)
@@ -63,7 +63,7 @@ class ChosenRows:
         return self._count
 
     def row(self, position: int) -> int:
-        """Return which row of the segment is at a position among those chosen."""
+        """Return the row of the segment at a position in the selection."""
         at = bisect_right(self._before, position) - 1
         return self._first[at] + position - self._before[at]
 
@@ -81,7 +81,7 @@ class ChosenRows:
 
 
 class TimedRows:
-    """Some rows of one segment in one process; nothing is opened before it is needed."""
+    """Selected rows of one segment in one process; nothing is opened before it is needed."""
 
     capabilities = Capabilities(reverse=True, tail=True, positions=True)
 
@@ -92,7 +92,7 @@ class TimedRows:
 
     @property
     def source(self) -> Source:
-        """The segment they are of."""
+        """The segment."""
         return self._file.source
 
     def _rows(self) -> ChosenRows:
@@ -102,7 +102,7 @@ class TimedRows:
             return self._chosen
 
     def _look(self) -> Iterator[tuple[int, int]]:
-        """Yield which rows are meant, by the index."""
+        """Yield the ranges of selected rows, from the index."""
         segment = self.source.segment
         assert segment is not None
         assert segment.times is not None
@@ -127,7 +127,7 @@ class TimedRows:
         *,
         ends_at_long_row: bool = False,  # noqa: ARG002, lines of a log have a limit
     ) -> Iterator[RowBatch]:
-        """Yield those at positions `start` up to `stop`, with their numbers in the file."""
+        """Yield the rows at positions `start` up to `stop`, with their numbers in the file."""
         chosen = self._rows()
         stop = len(chosen) if stop is None else min(stop, len(chosen))
         if start >= stop:
@@ -136,7 +136,7 @@ class TimedRows:
             yield from self._some(stretch)
 
     def _some(self, ranges: list[tuple[int, int]]) -> Iterator[RowBatch]:
-        """Read a stretch of rows, and yield those of them that are in some ranges."""
+        """Read a stretch of rows, and yield those within some ranges."""
         at = 0
         for batch in self._file.batches(ranges[0][0], ranges[-1][1]):
             begin, behind = batch.first_row, batch.first_row + len(batch)
@@ -148,7 +148,7 @@ class TimedRows:
                 at += 1
 
     def backwards(self) -> Iterator[RowBatch]:
-        """Yield runs of them, the last run first; in a run they stand in order."""
+        """Yield runs of rows, the last run first; rows within a run are in order."""
         end, count = self.total(), FIRST_BATCH_ROWS
         while end > 0:
             count = min(count, end)
@@ -160,7 +160,7 @@ class TimedRows:
             end, count = end - count, min(2 * count, BATCH_ROWS)
 
     def _held(self, start: int, stop: int) -> list[RowBatch] | None:
-        """Return rows, None if they are too long to be held at once and more than one."""
+        """Return rows, None if they are too long for memory and more than one."""
         found, held = list[RowBatch](), 0
         for batch in self.batches(start, stop):
             found.append(batch)
@@ -170,21 +170,21 @@ class TimedRows:
         return found
 
     def tail(self, count: int) -> list[RowBatch]:
-        """Read the last `count`."""
+        """Read the last `count` rows."""
         total = self.total()
         return list(self.batches(max(total - count, 0), total))
 
     def read(self, first: int, count: int) -> RowBatch:
-        """Read some from a position on: at least one, if it is there."""
+        """Read rows from a position on: at least one, if it exists."""
         found = next(self.batches(first, first + count), None)
         return RowBatch.of_contents(first, []) if found is None else found
 
     def total(self, *_: object, **__: object) -> int:
-        """Return how many they are."""
+        """Return the number of selected rows."""
         return len(self._rows())
 
     def others(self, asked: int | None, *, reverse: bool) -> int:
-        """Count the lines that were passed over when so many rows were asked, None for all."""
+        """Count the skipped lines up to row `asked`, None for all."""
         segment = self.source.segment
         assert segment is not None
         chosen = self._rows()
@@ -196,39 +196,39 @@ class TimedRows:
             return segment.rows - chosen.row(len(chosen) - asked) - asked
         return chosen.row(asked - 1) + 1 - asked
 
-    # As of any file
+    # Same as for any file
 
     def request_lanes(self, lanes: Lanes) -> None:
-        """Do nothing: all fields of a line are there."""
+        """Do nothing: all fields of a line are available."""
 
     def place(self, row: int, offset: int, *, reverse: bool) -> tuple[int | None, int]:
-        """Return the line and the byte of something in a row."""
+        """Return the line and the byte of a position in a row."""
         del reverse
         return row + 1, offset
 
     def by_key(self, *_: object, **__: object) -> NoKeyRows:
-        """Say that all are read: an index leads to lines of any time."""
+        """Read all rows: an index finds lines of any time."""
         location = self.source.location
         reason = "only lines with certain times are meant"
         return NoKeyRows(f"all rows are read, {location} is not used: {reason}")
 
     def bytes_read(self) -> int:
-        """Return how many bytes of the file were read so far."""
+        """Return the number of bytes read from the file so far."""
         return self._file.bytes_read()
 
     def rest(self) -> bool:
-        """Let go of the file, which is opened again when it is needed."""
+        """Close the file, which is opened again when it is needed."""
         return self._file.rest()
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Close everything."""
         self._file.close()
 
 
 def _stretches(
     ranges: Iterable[tuple[int, int]],
 ) -> Iterator[list[tuple[int, int]]]:
-    """Put together ranges that are so near that reading what lies between is faster.
+    """Group ranges so near that reading the rows between them is faster than seeking.
 
     >>> list(_stretches([(0, 2), (5, 9), (5000, 5001)]))
     [[(0, 2), (5, 9)], [(5000, 5001)]]

@@ -1,8 +1,8 @@
-"""Lines that a crash left without entries: readers do not show them, and say so.
+"""Warning about lines that a crash left without entries, which readers do not return.
 
-A power failure can take the entries of acknowledged lines, which recovery makes again. Until
-then a log that is read as it is lacks them, so its readers warn; while a writer is at work,
-bytes without entries are those that it is just writing.
+A power failure can destroy the entries of acknowledged lines, which recovery rebuilds.
+Until then a reader of the unrecovered log misses them, so it warns; while a writer is
+active, bytes without entries are its unfinished work.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 
 def warn_of_uncommitted(names: LogNames, mark: Place) -> None:
-    """Warn of bytes behind the last committed line, unless a writer is at work.
+    """Warn about bytes after the last committed line, unless a writer is active.
 
-    `mark` is the place up to which the manifest says that the last segment is durable.
+    `mark` is the place up to which the last segment is durable according to the manifest.
     """
     if is_locked(names):
         return
     with suppress(HeadraceError, OSError):
-        # A writer may just have committed them and ended.
+        # A writer may just have committed them and closed the log.
         end = committed_now(names, mark).end
         length = files.size_of(names.data(mark.base)) - end
         if length > 0:
@@ -43,7 +43,7 @@ def warn_of_uncommitted(names: LogNames, mark: Place) -> None:
 
 
 def is_locked(names: LogNames) -> bool:
-    """Whether a process holds the lock of a log; false if that cannot be found out."""
+    """Whether a process holds the lock of a log; false if that is unknown."""
     with suppress(OSError):
         descriptor = files.open_to_read(names.lock)
         try:

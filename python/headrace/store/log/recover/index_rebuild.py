@@ -1,4 +1,4 @@
-"""The indexes of a log that is being recovered: looked at, and made again from the data."""
+"""Indexes of a log in recovery: verified, and rebuilt from the data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from headrace.store.log.data_file import open_data, reading_lines
 from headrace.store.log.entries import Header, create_index, decode_header, rows_in
 from headrace.store.log.manifest import Active, RecordLimits, fresh_clock
 from headrace.store.log.recover.report import Report
-from headrace.store.log.segment import LinesBehind
+from headrace.store.log.segment import LinesAfter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,9 +33,9 @@ TAILS: tuple[TailPolicy, ...] = ("auto", "keep", "strict")
 
 @dataclass(frozen=True, slots=True)
 class RecoveryOptions:
-    """What may be done: with bytes that are no record, and to damage.
+    """Options of recovery: what to do with bytes that are not a record, and with damage.
 
-    `compile` makes the program of a time expression, None if that cannot be.
+    `compile` returns the program of a time expression, None if it is invalid.
     """
 
     compile: Callable[[str], Program | None]
@@ -47,7 +47,7 @@ class RecoveryOptions:
 class Indexes:
     """The indexes of one log.
 
-    `limits` are those of its last writer, and `time` is what asks records for their times.
+    `limits` are those of its last writer, and `time` extracts the times of records.
     """
 
     names: LogNames
@@ -57,7 +57,7 @@ class Indexes:
     time: Program | None = None
 
     def header(self, base: int) -> Header | None:
-        """Return the good header of a segment, if it has one."""
+        """Return the header of a segment, None if it is damaged."""
         try:
             descriptor = files.open_to_read(self.names.index(base))
         except FileNotFoundError:
@@ -69,7 +69,7 @@ class Indexes:
         return header if header is not None and header.base == base else None
 
     def ensure(self, header: Header) -> int:
-        """Return the size of a segment's index, which has this header now."""
+        """Make sure that the index of a segment has this header; return its size."""
         path = self.names.index(header.base)
         try:
             size = files.size_of(path)
@@ -96,11 +96,11 @@ class Indexes:
         created: int | None = None,
         announce: Callable[[Times], None] = lambda _times: None,
     ) -> Times | None:
-        """Make the index of a full segment again, unless it is as long as it should be.
+        """Rebuild the index of a full segment, unless it has the right length.
 
-        Its lines are those of `path`. Times that are lost are `created`, or that of the file;
-        returns the times that lines have then, which may be others than before. `announce` is
-        told them before the index takes its name.
+        `path` has the lines. Lost times become `created`, or the time of the file; the
+        result is the range of times, which may differ from the earlier one. `announce` is
+        called with it before the index is renamed into place.
         """
         if self.ensure(header) == header.place._replace(rows=rows).index_end:
             return None
@@ -133,9 +133,9 @@ class Indexes:
 
     def lines_behind(
         self, place: Place, path: Path, size: int, created: int | None = None
-    ) -> LinesBehind:
-        """Return what reads the lines of a segment, in `path`, from `place` on."""
-        return LinesBehind(
+    ) -> LinesAfter:
+        """Return a reader of the lines of a segment, in `path`, from `place` on."""
+        return LinesAfter(
             path,
             place,
             size,
@@ -146,13 +146,13 @@ class Indexes:
         )
 
     def rows(self, base: int) -> int:
-        """Return how many entries an index has room for."""
+        """Return the number of entries that fit in an index."""
         return rows_in(self.names.index(base).stat().st_size)
 
     def verified(
         self, place: Place, rows: int, size: int, clock: LogClock, path: Path | None
     ) -> tuple[Place, Fault | None]:
-        """Go through the entries of a segment up to row `rows`, and its lines in `path`."""
+        """Verify the entries of a segment up to row `rows`, and its lines in `path`."""
         index_path = self.names.index(place.base)
         with reading(str(index_path)):
             index = files.open_file(index_path)

@@ -1,7 +1,7 @@
-"""What somebody who was compressing or removing segments left when he was killed.
+"""Leftovers of a process that was killed while it compressed or removed segments.
 
-The manifest has decided already: a segment that it says is being removed is gone, and of a
-segment in two files the one that it names is the segment. Only what is left to do is done here.
+The manifest has decided already: it names the segments that are being removed, and of a
+segment in two files the one to keep. This finishes the work.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Leftovers:
-    """Files of a log that are no part of it any more, or not yet."""
+    """Files that do not belong to a log any more, or not yet."""
 
     names: LogNames
     report: Report
 
     def removed(self, manifest: Manifest) -> Manifest:
-        """Finish the removal of segments; return the state in which it is."""
+        """Finish the removal of segments; return the new state."""
         if not manifest.removing:
             return manifest
         manifest = self._decided(manifest)
@@ -43,7 +43,7 @@ class Leftovers:
         return replace(manifest, removing=())
 
     def copies(self, manifest: Manifest) -> Manifest:
-        """Remove the other file of segments that are there plain and compressed."""
+        """Remove the second file of segments that exist plain and compressed."""
         known = {segment.base: segment for segment in manifest.segments}
         others: list[tuple[str, str, Path]] = []
         for base, path in self.names.segments():
@@ -66,7 +66,7 @@ class Leftovers:
         return manifest
 
     def _decided(self, manifest: Manifest) -> Manifest:
-        """Make what is decided durable: who was killed may not have come to that."""
+        """Make the manifest durable: the killed process may not have done so."""
         return manifest.save(self.names)
 
     def _is_whole(self, segment: Sealed) -> bool:
@@ -76,7 +76,7 @@ class Leftovers:
             return digest(files.open_file(path), packed.bytes) == packed.digest
 
     def indexes(self) -> None:
-        """Remove empty indexes whose segments were never begun."""
+        """Remove empty indexes of segments that were never begun."""
         there = set(self.names.bases())
         for base in self.names.indexes():
             path = self.names.index(base)
@@ -98,7 +98,7 @@ class Leftovers:
 
 
 def files_of(names: LogNames, bases: Collection[int]) -> list[Path]:
-    """List the files that segments may have, and what others have kept beside them."""
+    """List the possible files of segments, and the sidecars beside them."""
     paths = names.sidecars(bases)
     for base in bases:
         packed = [names.packed(base, codec) for codec in CODECS]

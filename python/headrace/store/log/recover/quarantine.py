@@ -1,4 +1,4 @@
-"""Moving bytes aside: they are durable in their new place before they leave the old one."""
+"""Quarantine: bytes are durable in their new file before they leave the old one."""
 
 from __future__ import annotations
 
@@ -20,9 +20,11 @@ _PIECE = 1 << 20
 def move_aside(
     names: LogNames, path: Path, descriptor: int, start: int, end: int
 ) -> Path:
-    """Move bytes `start` to `end` of a file, which is cut there, and return where they are.
+    """Move bytes `start` to `end` of a file to quarantine; return the new path.
 
-    A crash in between leaves them in both places; the copy is found and used then.
+    The file is cut there.
+
+    A crash in between leaves the bytes in both files; the next call finds the copy.
     """
     if not names.quarantine.exists():
         system.calls.make_directory(names.quarantine)
@@ -53,11 +55,11 @@ def _copied(names: LogNames, path: Path, descriptor: int, start: int, end: int) 
             os.close(copy)
         system.calls.sync_directory(names.quarantine)
         return target
-    raise AssertionError  # there is always one more number
+    raise AssertionError  # there is always another number
 
 
 def _is_copy(target: Path, descriptor: int, start: int, end: int) -> bool:
-    """Whether a file has these bytes, all of them; one that is cut short was never finished."""
+    """Whether a file has exactly these bytes; a shorter one was never finished."""
     if target.is_symlink() or target.stat().st_size != end - start:
         return False
     copy = files.open_to_write(target)

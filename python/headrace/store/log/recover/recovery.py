@@ -1,12 +1,11 @@
-"""Bringing a log to the state in which a writer can go on.
+"""Recovery of a log: after it, a writer can continue.
 
-A crash leaves at most this: files that a writer had begun, entries that are not durable,
-lines without entries, and behind the last good line bytes that are no line. All of it is at
-the end of the last segment, or behind it. Anything else is damage, which is told and never
-mended without being asked. No byte of data is destroyed: what is no line is moved aside.
-
-The work is what came after the manifest was written. Done twice, the second time finds
-nothing to do.
+A crash leaves at most files that a writer had begun, entries that are not durable, lines
+without entries, and bytes after the last good line that are not a line. All of it is at the
+end of the last segment, or after it. Anything else is damage, which is reported, and
+repaired only on request. No byte of data is destroyed: bytes that are not a line move to
+quarantine. Recovery reads only what came after the manifest. A second recovery changes
+nothing.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from headrace.store.log.names import CODECS
 from headrace.store.log.recover.index_rebuild import Indexes
 from headrace.store.log.recover.leftovers import Leftovers
 from headrace.store.log.recover.quarantine import move_aside
-from headrace.store.log.recover.repair import Mending, unpack
+from headrace.store.log.recover.repair import IndexRepair, unpack
 from headrace.store.log.recover.tail import Tail
 from headrace.store.log.segment import OpenSegment
 
@@ -53,10 +52,10 @@ if TYPE_CHECKING:
 def recover(
     names: LogNames, lock: LogLock, options: RecoveryOptions
 ) -> tuple[Manifest, Report]:
-    """Recover a log whose lock is held; return what it is now, and what was done."""
+    """Recover a log whose lock the caller holds; return its new state, and a report."""
     began = time.monotonic()
     for path in names.leftovers():
-        system.calls.unlink(path)  # they are those of dead writers: we have the lock
+        system.calls.unlink(path)  # their writers are dead: we hold the lock
     recovery = _Recovery(Indexes(names, options))
     known = recovery.load()
     found = recovery.run(recovery.begin(lock) if known is None else known)
@@ -77,10 +76,10 @@ class _Recovery:
         self.report = indexes.report
         self._saved: Manifest | None = None
 
-    # The manifest
+    # Manifest
 
     def load(self) -> Manifest | None:
-        """Return the manifest; one that is damaged is moved aside, if that was asked for."""
+        """Return the manifest; move a damaged one to quarantine, if that is allowed."""
         path = self._names.manifest
         try:
             self._saved = manifests.load(self._names)
@@ -101,7 +100,7 @@ class _Recovery:
         return None
 
     def begin(self, lock: LogLock) -> Manifest:
-        """Return the manifest of a log that has none: of an empty one, or from its files."""
+        """Return the manifest of a log that has none: of an empty log, or from its files."""
         bases = self._names.bases()
         if not bases:
             return self._empty()
@@ -125,7 +124,7 @@ class _Recovery:
             path = str(self._names.packed(bases[-1], CODECS[0]))
             reason = "the segment behind it is gone, which was the last one"
             raise LogDamagedError(path, 0, reason)
-        # What its writer had promised is not known, so every line is looked at.
+        # The promise of its writer is unknown, so every line is verified.
         return Manifest(
             salt,
             Active(number, bases[-1]),
@@ -146,7 +145,7 @@ class _Recovery:
         system.calls.sync_directory(self._names.directory)
 
     def _sealed_again(self, header: Header, rows: int) -> Sealed:
-        """Return what a full segment must have been, if it has so many rows."""
+        """Return the entry of a full segment with `rows` lines."""
         path = self._names.data(header.base)
         packed = None
         if not path.exists():
@@ -166,7 +165,7 @@ class _Recovery:
         return replace(full, packed=packed)
 
     def _packed_again(self, base: int) -> Packed:
-        """Return what a segment must have been compressed to."""
+        """Return the entry of a compressed file."""
         for codec in CODECS:
             path = self._names.packed(base, codec)
             if path.exists():
@@ -179,7 +178,7 @@ class _Recovery:
     # Full segments
 
     def run(self, manifest: Manifest) -> Manifest:
-        """Return the state of the log when all is done that has to be."""
+        """Return the state of the log after all recovery."""
         self._indexes.limits = manifest.limits
         if manifest.timing.expression is not None:
             expression = manifest.timing.expression
@@ -201,7 +200,7 @@ class _Recovery:
         if size != segment.bytes_on_disk:
             reason = f"it has {size} bytes, but should have {segment.bytes_on_disk}"
             return self._cut(segment, header, reason)
-        # The file of a compressed one is younger than its lines.
+        # A compressed file is younger than its lines.
         created = None if segment.packed is None else segment.times.latest
         times = self._indexes.ensure_rows(
             header, segment.rows, path, created, partial(self._widen, segment.base)
@@ -210,22 +209,22 @@ class _Recovery:
             return replace(segment, times=times)
         if not self._repair:
             return segment
-        mending = Mending(
+        mending = IndexRepair(
             self._indexes, header, path, packed=segment.packed is not None
         )
         until = header.place._replace(rows=segment.rows, end=segment.bytes)
         found = mending.look(until, manifest.timing.late)
         mending.write(found, partial(self._widen, segment.base))
-        mending.tell(found)
+        mending.report(found)
         if not found.entries:
             return segment
         return replace(segment, times=segment.times.covering(found.times))
 
     def _widen(self, base: int, times: Times) -> None:
-        """Let the manifest have times of a segment that are right with both of its indexes.
+        """Store times of a segment in the manifest that fit both its old and its new index.
 
-        The new one is whole, so nobody would look at it again if we were killed before the
-        manifest has its times.
+        The new index is whole, so no later recovery would compare it again after a crash
+        between the two.
         """
         if self._saved is None:
             return
@@ -253,7 +252,7 @@ class _Recovery:
         return replace(segment, rows=0, bytes=0, times=Times(), packed=None)
 
     def _cut(self, segment: Sealed, header: Header, reason: str) -> Sealed:
-        """Give up the lines of a segment that are not what was written, and those behind."""
+        """Give up the lines of a segment that differ from what was written, and those after them."""
         packed, path = segment.packed, data_path(self._names, segment)
         if not self._repair:
             at = min(path.stat().st_size, segment.bytes_on_disk)
@@ -284,7 +283,7 @@ class _Recovery:
         cut = Active(header.file_number, header.base).reached(place, clock).sealed()
         return replace(cut, last_line=last)
 
-    # The last segment
+    # Last segment
 
     def _active(self, manifest: Manifest) -> Manifest:
         active = manifest.active
@@ -305,7 +304,7 @@ class _Recovery:
         whole = rows_in(self._indexes.ensure(header)) >= active.rows
         if not (self._repair and whole):
             return self._settled(manifest, header)
-        mending = Mending(self._indexes, header, path)
+        mending = IndexRepair(self._indexes, header, path)
         found = mending.look(manifest.mark, manifest.timing.late)
         mending.write(found, partial(self._widen, active.base))
         if found.entries:
@@ -315,11 +314,11 @@ class _Recovery:
                 manifest = replace(manifest, generation=self._saved.generation)
         settled = self._settled(manifest, header)
         if settled.active.base == active.base:
-            mending.tell(found)
+            mending.report(found)
         return settled
 
     def _settled(self, manifest: Manifest, header: Header) -> Manifest:
-        """Return the log when its last segment ends with a line that has its entry."""
+        """Return the log once every line of its last segment has an entry."""
         active = manifest.active
         try:
             place, clock = self._end(manifest, header)
@@ -338,7 +337,7 @@ class _Recovery:
             segment.close()
 
     def _behind(self, manifest: Manifest, lost: Sealed) -> Manifest:
-        """Go on in a new segment behind lines that are lost, so that no number comes twice."""
+        """Continue in a new segment after lost lines, so that no line number is used twice."""
         header = Header(manifest.next_file_number, lost.last_line, manifest.salt)
         self._create(header)
         empty = replace(

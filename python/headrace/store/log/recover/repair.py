@@ -1,7 +1,7 @@
-"""Entries in the middle of an index that are not good, made again from their lines.
+"""Repair of damaged entries in the middle of an index, from their lines.
 
-Good entries stay as they are, and with them the times of their lines. An entry is written
-over the bad one where that stands: whoever is killed meanwhile leaves one that is bad, too.
+Good entries stay unchanged, and with them the times of their lines. A new entry overwrites
+the damaged one in place: a crash leaves it damaged, too.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Looked:
-    """What was found in a segment: entries to be written, and lines that are damaged.
+class RepairPlan:
+    """The result of verifying a segment: entries to write, and damaged lines.
 
-    `damaged` has the number, the first byte and the reason of each. `times` are those of all
-    lines whose entries are good, or will be.
+    `damaged` has the number, the first byte and the reason of each. `times` are those of
+    all lines whose entries are good, or will be.
     """
 
     entries: list[tuple[Place, bytes]] = field(default_factory=list)
@@ -43,11 +43,11 @@ class Looked:
     times: Times = field(default_factory=Times)
 
 
-class Mending:
-    """One segment, whose entries up to the place `until` are gone through.
+class IndexRepair:
+    """One segment, verified up to the place `until`.
 
-    `path` has its lines. They are compared with their entries too, unless they are `packed`:
-    such a file has a digest.
+    `path` has its lines. They are compared with their entries too, unless they are
+    `packed`: a compressed file has a digest.
     """
 
     def __init__(
@@ -59,9 +59,9 @@ class Mending:
         self._compared = None if packed else path
         self._index_path = indexes.names.index(header.base)
 
-    def look(self, until: Place, late: int | None) -> Looked:
-        """Go through all entries, and make those again that are not good."""
-        found, clock, place = Looked(), fresh_clock(late), self._header.place
+    def look(self, until: Place, late: int | None) -> RepairPlan:
+        """Verify all entries, and rebuild the damaged ones."""
+        found, clock, place = RepairPlan(), fresh_clock(late), self._header.place
         descriptor = files.open_to_read(self._index_path)
         try:
             while place.rows < until.rows:
@@ -92,7 +92,7 @@ class Mending:
     def _next_good(
         self, descriptor: int, place: Place, until: Place
     ) -> tuple[Place, int | None]:
-        """Return where the next line with a good entry begins, and its time."""
+        """Return the start of the next line with a good entry, and its time."""
         for row in range(place.rows + 1, until.rows):
             entry = entry_at(descriptor, row, place.salt)
             if entry is not None and entry.line == place.base + row + 1:
@@ -101,15 +101,15 @@ class Mending:
 
     def _make(
         self,
-        found: Looked,
+        found: RepairPlan,
         place: Place,
         until: Place,
         clock: LogClock,
         time: int | None,
     ) -> LogClock:
-        """Make the entries of the lines from a place to another; return the clock behind.
+        """Rebuild the entries of the lines between two places; return the clock after them.
 
-        A time that is lost is that of the line before, or else of the one behind.
+        A lost time becomes that of the line before, or else of the line after.
         """
         last = clock.times[0]
         created = time if last is None else last
@@ -117,7 +117,7 @@ class Mending:
         then, entries = clock.copy(), b""
         try:
             entries = b"".join(behind.entries(then))
-            reason = behind.reason or "its entry is not good, and lines are not so many"
+            reason = behind.reason or "its entry is damaged, and there are fewer lines"
         except LogDamagedError as error:
             reason = error.reason
         if behind.place == until:
@@ -127,8 +127,8 @@ class Mending:
         found.damaged.append((bad.last_line + 1, bad.end, reason))
         return clock
 
-    def write(self, found: Looked, announce: Callable[[Times], None]) -> None:
-        """Write the entries that were made, when `announce` was told what times there are."""
+    def write(self, found: RepairPlan, announce: Callable[[Times], None]) -> None:
+        """Write the rebuilt entries, after `announce` was called with the range of times."""
         if not found.entries:
             return
         announce(found.times)
@@ -149,8 +149,8 @@ class Mending:
             offset=first.index_end,
         )
 
-    def tell(self, found: Looked) -> None:
-        """Say which lines are damaged."""
+    def report(self, found: RepairPlan) -> None:
+        """Report the damaged lines."""
         if found.damaged:
             line, offset, reason = found.damaged[0]
             self._indexes.report.add(
@@ -166,9 +166,11 @@ _PIECE = 1 << 20
 
 
 def unpack(names: LogNames, base: int, codec: str) -> Path:
-    """Put what can be decoded into a plain file, durably, and the rest aside as it is.
+    """Replace a damaged compressed file by a plain one with its decodable lines.
 
-    A crash in between leaves both files, and all is done again.
+    The compressed file moves to quarantine.
+
+    A crash in between leaves both files, and the next repair starts again.
     """
     packed, plain = names.packed(base, codec), names.data(base)
     temporary = temporary_name(plain)
@@ -203,7 +205,7 @@ def _decodable(path: Path, codec: str) -> Iterator[bytes]:
             while piece := stream.read(_PIECE):
                 yield piece
     except HeadraceError:
-        return  # the lines before it are what can be had
+        return  # the lines before it are all that can be decoded
 
 
 def _free(path: Path) -> Path:

@@ -1,4 +1,4 @@
-"""What recovery did to a log, and why."""
+"""Report of a recovery: its changes of a log, with reasons."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ ACTIONS = {
     "damaged": "lines that are not what was written were left as they are",
     "given_up": "lines that are lost or damaged were given up",
 }
-"""All there is to be done, and what it means."""
+"""The actions of recovery, with their meaning."""
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One thing that was done to a file. `offset` is a byte of it."""
+    """One change of a file, at byte `offset`."""
 
     action: str
     path: str
@@ -39,8 +39,8 @@ class Action:
     bytes: int = 0
     offset: int = 0
 
-    def told(self) -> dict[str, object]:
-        """Return it as plain data."""
+    def as_fields(self) -> dict[str, object]:
+        """Return the change as plain data."""
         return {
             "action": self.action,
             "path": self.path,
@@ -59,25 +59,25 @@ class Action:
 
 @dataclass(slots=True)
 class Report:
-    """Everything that was done, in order."""
+    """All changes, in order."""
 
     actions: list[Action] = field(default_factory=list)
 
     def add(self, action: str, path: str, why: str, **counts: int) -> None:
-        """Note one thing."""
+        """Add a change."""
         self.actions.append(Action(action, path, why, **counts))
 
     @property
     def recovered(self) -> bool:
-        """Whether anything on disk is other than whoever was there before had left it."""
+        """Whether recovery changed any file."""
         passive = ("created", "kept", "left", "damaged")
         return any(each.action not in passive for each in self.actions)
 
     def encode(self, epoch: int, milliseconds: int) -> bytes:
-        """Return the content of the file that keeps it."""
-        told = {
+        """Return the content of the report file."""
+        fields = {
             "epoch": epoch,
             "durationMs": milliseconds,
-            "actions": [each.told() for each in self.actions],
+            "actions": [each.as_fields() for each in self.actions],
         }
-        return json.dumps(told, indent=1, ensure_ascii=False).encode() + b"\n"
+        return json.dumps(fields, indent=1, ensure_ascii=False).encode() + b"\n"

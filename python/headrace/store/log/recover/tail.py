@@ -1,8 +1,9 @@
-"""The end of a log: where a crash leaves its marks, and nowhere else.
+"""Tail of a log: the only place where a crash leaves traces.
 
-What the manifest says was durable is taken as it is, but for a look at its last lines.
-Behind it, entries are good as far as their checksums say so. Lines without an entry must be
-records. The first that is none ends the log; it and all behind it are moved aside.
+Lines that were durable according to the manifest are trusted, except for a check of the
+last ones. After them, entries are good if their checksums say so. Lines without an entry
+must be records. The first one that is not ends the log; it and all bytes after it move to
+quarantine.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ if TYPE_CHECKING:
     from headrace.kernel.log import Fault, LogClock, Place
     from headrace.store.log.manifest import Manifest
     from headrace.store.log.recover.index_rebuild import Indexes
-    from headrace.store.log.segment import LinesBehind, OpenSegment
+    from headrace.store.log.segment import LinesAfter, OpenSegment
 
 _LOOKED_AT = 64
-"""How many of the last durable lines are compared with their entries, whatever happened."""
+"""The number of last durable lines that are always compared with their entries."""
 
 
 _PIECE = 1 << 20
@@ -33,19 +34,19 @@ _PIECE = 1 << 20
 
 @dataclass(slots=True)
 class Tail:
-    """The last segment of a log, and what its manifest says of it."""
+    """The last segment of a log, and its entry in the manifest."""
 
     indexes: Indexes
     manifest: Manifest
     segment: OpenSegment
 
     def settle(self) -> tuple[Place, LogClock]:
-        """Give every line its entry, and let nothing stand behind them."""
+        """Give every line its entry, and leave no bytes after them."""
         size, index_size = self.segment.size, self.segment.index_size
         place, clock, fault = self._good_entries(size)
         behind = self.indexes.lines_behind(place, self.segment.path, size)
         if fault is not None and fault.kind == "data":
-            # It has an entry, which says that it was another line.
+            # Its entry belongs to another line.
             behind.stop, behind.reason = "bad", fault.reason
         if self.indexes.options.tail == "strict":
             self._refuse_torn(behind, clock.copy(), size)
@@ -62,9 +63,9 @@ class Tail:
         return place, clock
 
     def _write_again(self, place: Place, size: int) -> None:
-        """Write what may not be durable as it is there.
+        """Write bytes again that may not be durable.
 
-        After a sync that failed, the system may think that it is.
+        After a failed sync, the system may report them as durable.
         """
         mark = self.manifest.mark
         start = mark.end if self._unsure else max(mark.end, place.end)
@@ -83,12 +84,12 @@ class Tail:
         return self.manifest.durability == "os"
 
     def _good_entries(self, size: int) -> tuple[Place, LogClock, Fault | None]:
-        """Find the last good entry, and what is wrong with the next if there is one."""
+        """Find the last good entry, and the fault of the next one."""
         rows = rows_in(self.segment.index_size)
         late = self.manifest.timing.late
         place, clock = self.manifest.mark, self.manifest.active.clock(late)
         if not self._mark_holds(rows, size, clock):
-            # The index is not what it was; the data is, and makes it again.
+            # The index was changed; the data still matches, and rebuilds it.
             place, clock = self.segment.header.place, fresh_clock(late)
         place, fault = self.indexes.verified(
             place, rows, size, clock, self.segment.path if self._unsure else None
@@ -96,7 +97,7 @@ class Tail:
         return place, clock, fault
 
     def _mark_holds(self, rows: int, size: int, clock: LogClock) -> bool:
-        """Whether the entries are there that were durable; raise if their lines are not."""
+        """Whether the durable entries still exist; raise if their lines do not."""
         mark = self.manifest.mark
         begin = self._before(mark) if rows >= mark.rows else None
         if begin is None:
@@ -116,7 +117,7 @@ class Tail:
         entry = entry_at(self.segment.index, rows - 1, mark.salt)
         return None if entry is None else mark._replace(rows=rows, end=entry.end)
 
-    def _refuse_torn(self, behind: LinesBehind, clock: LogClock, size: int) -> None:
+    def _refuse_torn(self, behind: LinesAfter, clock: LogClock, size: int) -> None:
         for _entries in behind.entries(clock):
             pass
         if behind.stop != "end":
@@ -135,8 +136,8 @@ class Tail:
             rows=rows_in(index_size) - place.rows,
         )
 
-    def _index(self, behind: LinesBehind, clock: LogClock) -> Place:
-        """Write entries for the lines that have none."""
+    def _index(self, behind: LinesAfter, clock: LogClock) -> Place:
+        """Write entries for the lines without one."""
         first = place = behind.place
         for entries in behind.entries(clock):
             write_entries(self.segment, place, entries)
@@ -153,9 +154,9 @@ class Tail:
         return place
 
     def _end(
-        self, place: Place, size: int, behind: LinesBehind, clock: LogClock
+        self, place: Place, size: int, behind: LinesAfter, clock: LogClock
     ) -> Place:
-        """See to what stands behind the last line."""
+        """Handle the bytes after the last line."""
         if size == place.end:
             return place
         action, length, start = "quarantined", size - place.end, place.end

@@ -1,4 +1,4 @@
-"""Checking a log: every file against what the manifest, the entries and the checksums say."""
+"""Check of a log: every file is compared with the manifest, the entries and the checksums."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _ROWS_AT_ONCE = 1 << 16
 
 @dataclass(slots=True)
 class Checked:
-    """A segment: how many of its lines were looked at, and what is wrong with it.
+    """A segment: the number of its verified lines, and its faults.
 
-    `notes` are what a crash leaves, and recovery sees to. With `remade`, all that is wrong is
-    that its index is gone, which recovery makes again.
+    `notes` are traces of a crash, which recovery handles. With `remade`, the only fault is
+    a missing index, which recovery rebuilds.
     """
 
     path: str
@@ -53,7 +53,7 @@ def check_log(
     deep: bool = False,
     progress: Callable[[int], object] = lambda _bytes: None,
 ) -> Iterator[Checked]:
-    """Check the segments of a log one after the other; `deep`: every line as well."""
+    """Check the segments of a log one by one; with `deep` every line as well."""
     names = LogNames(directory)
     names.refuse_unless_log()
     manifest = _manifest(names)
@@ -93,7 +93,7 @@ def _manifest(names: LogNames) -> Manifest:
 def _changed(
     names: LogNames, segment: Sealed | Active, error: Exception
 ) -> Sealed | Active | None:
-    """Return a segment whose file is gone as it is now: None if its lines were removed."""
+    """Check a segment again whose file is gone: None if its lines were removed."""
     if not isinstance(error, FileNotFoundError):
         return segment
     for each in _manifest(names).all_segments:
@@ -138,8 +138,8 @@ def _check(
         yield place
         if fault is not None:
             durable = isinstance(segment, Sealed) or place.rows < segment.rows
-            said = f"line {place.last_line + 1}: {fault.reason}"
-            (checked.faults if durable else checked.notes).append(said)
+            fault_text = f"line {place.last_line + 1}: {fault.reason}"
+            (checked.faults if durable else checked.notes).append(fault_text)
             break
     checked.rows, checked.bytes = place.rows, place.end
     if isinstance(segment, Active) and rows < segment.rows:
@@ -155,7 +155,7 @@ def _check(
 def _check_stored(
     path: Path, segment: Sealed | Active, checked: Checked, *, deep: bool
 ) -> None:
-    """Compare a compressed file with what the manifest says of it."""
+    """Compare a compressed file with the manifest."""
     packed = segment.packed if isinstance(segment, Sealed) else None
     if packed is None:
         return
@@ -191,7 +191,7 @@ def _check_sizes(
 
 def _strays(names: LogNames, manifest: Manifest) -> Iterator[Checked]:
     there = names.segments()
-    # A segment that was begun since is none of them: its manifest came first, or it is empty.
+    # A segment that was begun since then is newer than this manifest, or empty.
     newer = _manifest(names)
     known = {each.name for one in (manifest, newer) for each in one.all_segments}
     for base, path in there:
@@ -211,7 +211,7 @@ def _strays(names: LogNames, manifest: Manifest) -> Iterator[Checked]:
 
 
 def _end(names: LogNames, manifest: Manifest) -> int | None:
-    """Return the last line that is committed, None if the index does not tell."""
+    """Return the last committed line, None if the index does not tell."""
     try:
         return committed_now(names, manifest.mark).last_line
     except (HeadraceError, OSError):

@@ -1,4 +1,4 @@
-"""An index in words: the objects that its fixed-width entries stand for."""
+"""Dump of an index: its entries as JSON objects."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _entry(name: str, offset: int, data: bytes, salt: int) -> dict[str, object]:
     entry = log_entry(data, salt) if len(data) == ENTRY_BYTES else None
     if entry is None:
         raise LogDamagedError(name, offset, "the entry is not good")
-    told: dict[str, object] = {
+    fields: dict[str, object] = {
         "fileNumber": entry.file_number,
         "lineNumberLocal": entry.line_of_file,
         "lineNumberGlobal": entry.line,
@@ -77,4 +77,4 @@ def _entry(name: str, offset: int, data: bytes, salt: int) -> dict[str, object]:
         "timeSource": "extracted" if entry.extracted else "created",
     }
     flags = [flag for bit, flag in enumerate(FLAGS) if entry.flags >> bit & 1]
-    return {**told, "flags": flags} if flags else told
+    return {**fields, "flags": flags} if flags else fields

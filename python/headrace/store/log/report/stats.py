@@ -1,4 +1,4 @@
-"""How large a log is, and what state it is in; found without reading its lines."""
+"""Statistics of a log: size and state, without reading its lines."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerLag:
-    """How far a consumer is: the last line it is done with, and how many are behind that.
+    """Lag of a consumer: its last finished line, and the number of lines after it.
 
-    None if its checkpoint is damaged, or that of another log.
+    None if its checkpoint is damaged, or belongs to another log.
     """
 
     consumer: str
@@ -43,13 +43,12 @@ class ConsumerLag:
 
 @dataclass(frozen=True, slots=True)
 class LogStats:
-    """A log in numbers. Times are milliseconds since the beginning of 1970.
+    """Statistics of a log. Times are milliseconds since 1970.
 
-    `lines` are those that can be read, `given_up` those that were lost. `data_bytes` are
-    those of lines, `disk_bytes` of the files they are in. `uncommitted_bytes` stand behind
-    the last line that has an entry: they are being written, or were left by a crash.
-    By its `salt` streams know a log from others. `recovery` is what the last recovery did
-    that had something to do.
+    `lines` can be read, `given_up` lines were lost. `data_bytes` are those of lines,
+    `disk_bytes` those of their files. `uncommitted_bytes` come after the last line that has
+    an entry: a writer is writing them, or a crash left them. The `salt` distinguishes the
+    log from others. `recovery` is the report of the last recovery that changed something.
     """
 
     directory: str
@@ -77,7 +76,7 @@ class LogStats:
 
 
 def log_stats(directory: str | os.PathLike[str]) -> LogStats:
-    """Look at a log, which may be written meanwhile."""
+    """Return the statistics of a log, also while it is written."""
     names = LogNames(directory)
     names.refuse_unless_log()
     with reading(names.text):
@@ -119,7 +118,7 @@ def log_stats(directory: str | os.PathLike[str]) -> LogStats:
 
 
 def _reached(names: LogNames, manifest: Manifest) -> tuple[Active, Place]:
-    """Return the last segment with all its lines that are committed."""
+    """Return the last segment with all its committed lines."""
     active, mark = manifest.active, manifest.mark
     clock = active.clock(manifest.timing.late)
     place = committed_now(names, mark)
@@ -137,7 +136,7 @@ def _bytes(paths: list[Path]) -> int:
         try:
             total += path.stat().st_size
         except FileNotFoundError:
-            continue  # it was lost, or is just being removed
+            continue  # it was lost, or was removed just now
     return total
 
 
@@ -158,7 +157,7 @@ def _consumers(checkpoints: Checkpoints, last: int) -> tuple[ConsumerLag, ...]:
         with suppress(CheckpointDamagedError, LogReplacedError):
             checkpoint = checkpoints.load(name)
             if checkpoint is None:
-                continue  # it was just removed
+                continue  # it was removed just now
             line = checkpoint.line
         found.append(
             ConsumerLag(name, line, None if line is None else max(last - line, 0))
@@ -168,7 +167,7 @@ def _consumers(checkpoints: Checkpoints, last: int) -> tuple[ConsumerLag, ...]:
 
 def _recovery(names: LogNames) -> dict[str, object] | None:
     try:
-        told = parse(files.read_content(names.report))
+        fields = parse(files.read_content(names.report))
     except (FileNotFoundError, InvalidJsonError):
         return None
-    return told if isinstance(told, dict) else None
+    return fields if isinstance(fields, dict) else None

@@ -1,1 +1,1 @@
-"""The writer of a log, and what it does to full segments."""
+"""Writer of a log, and upkeep of its full segments."""

@@ -1,10 +1,10 @@
-"""One segment after the other, written in the order that makes a promise of it.
+"""Appender of segments: the order of system calls that the promises of a log rest on.
 
-A *commit* is: all bytes of data are written, made durable, then the entries are written;
-so an entry that is there is one of a line that is durable. What that means after a crash:
-docs/formats/log.md. A write that fails is taken back, and the log can go on when there is
-room again. A sync that fails cannot be: what is on disk is unknown then, and no more is
-written (*poisoned*); so it is after any other interruption.
+A *commit* writes all bytes of data, makes them durable, then writes the entries; so a line
+with an entry is durable. docs/formats/log.md describes the state after a crash. A failed
+write is taken back, and the log can continue when there is space again. A failed sync
+cannot be taken back: the content of the disk is unknown then, and nothing more is written
+(the appender is *poisoned*). Any other interruption poisons it too.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _WRITTEN = "all that was appended is in the log, and the next writer recovers it
 
 @dataclass(slots=True)
 class Pending:
-    """Lines that are to be appended, and how many of them are."""
+    """Lines to append, and the number of those that are appended already."""
 
     data: bytes
     lines: LogLines
@@ -56,11 +56,11 @@ class Pending:
 
     @property
     def left(self) -> int:
-        """How many are not."""
+        """The number of lines that are not appended yet."""
         return len(self.lines) - self.appended
 
     def piece(self, count: int) -> bytes:
-        """Return the bytes of the next so many."""
+        """Return the bytes of the next `count` lines."""
         start, end = self.appended, self.appended + count
         if start == 0 and count == len(self.lines):
             return self.data
@@ -88,19 +88,20 @@ class SegmentAppender:
         self._segment = OpenSegment(names, self._header(manifest))
         self._known = names.manifest.stat()
         self.place = manifest.mark
-        """Behind the last line that was written."""
+        """The place after the last written line."""
         self.began = time.monotonic() - self._age()
-        """When the segment got its first line, whoever wrote that."""
+        """The time of the first line of the segment, even if an earlier writer wrote it."""
         self.failure: str | None = None
-        """Why no more is written."""
+        """The reason why nothing more is written."""
         self.counts = WriterCounts()
         self._settled = self.place
         self._entries: list[bytes] = []
 
     def _age(self) -> float:
-        """Return how many seconds ago the segment got its first line.
+        """Return the seconds since the first line of the segment.
 
-        The clocks of two processes are compared, so one that went back counts as none.
+        The clocks of two processes are compared; a clock that went back counts as zero
+        seconds.
         """
         begun = self._manifest.active.begun
         if begun is None and self.place.rows:
@@ -121,23 +122,23 @@ class SegmentAppender:
 
     @property
     def unsettled(self) -> int:
-        """Bytes of data that were written, but are neither durable nor indexed."""
+        """Bytes written but neither durable nor indexed."""
         return self.place.end - self._settled.end
 
     @property
     def unsettled_rows(self) -> int:
-        """The lines that these are."""
+        """Lines written but neither durable nor indexed."""
         return self.place.rows - self._settled.rows
 
     @property
     def fallbacks(self) -> int:
-        """How many times could not be extracted, or were not believed."""
+        """The number of times that were missing or implausible."""
         return self._clock.times[3]
 
-    # Appending
+    # Lines
 
     def append(self, pieces: Sequence[tuple[Pending, int]]) -> None:
-        """Write the next lines of some, so many each, all to this segment, and commit."""
+        """Append the next lines of each `Pending` to this segment, and commit."""
         with self.counts.commit, self._writing():
             self._refuse_changes()
             created = _now()
@@ -165,7 +166,7 @@ class SegmentAppender:
                 except LogFailedError:
                     raise
                 except OSError as error:
-                    # The entries cannot be written: then the lines are not there either.
+                    # The entries cannot be written, so the lines must go as well.
                     self.place, self._clock = before
                     self._entries = []
                     self._cut_data(error)
@@ -181,7 +182,7 @@ class SegmentAppender:
             raise
 
     def settle(self) -> None:
-        """Make what was written durable, as far as was promised, and then index it."""
+        """Make written lines as durable as promised, then index them."""
         with self._writing(_WRITTEN):
             self._settle()
 
@@ -218,21 +219,21 @@ class SegmentAppender:
             with self.counts.sync:
                 system.calls.sync_data(descriptor)
         except OSError as error:
-            # The system may forget that these bytes are not on disk: another sync would
-            # say nothing. Whoever recovers the log writes them again.
+            # The system may forget that these bytes are not on disk, and report success for
+            # the next sync. Recovery writes them again.
             self.failure = f"a sync failed: {error.strerror or error}"
             raise LogFailedError(self.names.text, self.failure) from error
 
     def _cut_data(self, error: OSError) -> None:
-        """Take back what was written behind the last line."""
+        """Take back the bytes after the last line."""
         with self._or_fail(error):
             system.calls.truncate(self._segment.data, self.place.end)
-            # Otherwise a crash could mix what is written next with what was there.
+            # Without this, a crash could mix the next write with the old bytes.
             system.calls.sync_data(self._segment.data)
 
     @contextmanager
     def _or_fail(self, first: OSError) -> Iterator[None]:
-        """Write no more if what was written cannot be taken back."""
+        """Write nothing more if written bytes cannot be taken back."""
         try:
             yield
         except OSError as error:
@@ -258,7 +259,7 @@ class SegmentAppender:
             raise
 
     def _refuse_changes(self) -> None:
-        """Raise if the files are not as we left them: somebody else was there."""
+        """Raise if another process changed the files."""
         try:
             now = self.names.manifest.stat()
         except FileNotFoundError as error:
@@ -291,7 +292,7 @@ class SegmentAppender:
     # Segments
 
     def rotate(self) -> None:
-        """Begin another segment, durably; a failure before that leaves all as it was."""
+        """Begin another segment, durably; a failure before that changes nothing."""
         with self._writing():
             self._refuse_changes()
             self._sync_all()
@@ -310,7 +311,7 @@ class SegmentAppender:
         made: list[Path] = []
         try:
             if _is_empty(names.data(header.base)):
-                # We could not take it back before.
+                # An earlier attempt could not remove it.
                 system.calls.unlink(names.data(header.base))
             os.close(system.calls.create(names.data(header.base)))
             made.append(names.data(header.base))
@@ -340,7 +341,7 @@ class SegmentAppender:
             system.calls.sync_directory(self.names.directory)
             self._known = self.names.manifest.stat()
         except OSError as error:
-            # Which of the two manifests a crash would leave is not known.
+            # It is unknown which of the two manifests a crash would leave.
             self.failure = f"{what_failed}: {error.strerror}"
             raise LogFailedError(self.names.text, self.failure) from error
 
@@ -374,7 +375,7 @@ class SegmentAppender:
             self._manifest = self._manifest.without_files(bases)
 
     def close(self) -> None:
-        """Make everything durable, and say so in the manifest."""
+        """Make everything durable, and record that in the manifest."""
         try:
             if self.failure is None:
                 with self._writing(_WRITTEN):

@@ -115,7 +115,7 @@ class BackgroundUpkeep:
             self._left_plain.add(segment.base)
             self._note(error)
         except (HeadraceError, OSError):
-            # Unless it was removed meanwhile.
+            # It does not matter if the segment was removed meanwhile.
             if segment in self._appender.manifest.segments:
                 raise
 

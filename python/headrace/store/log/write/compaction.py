@@ -1,9 +1,9 @@
-"""Compressing full segments, one after the other.
+"""Compression of one full segment.
 
-The compressed file is a file of blocks like any other shard. It takes the place of the plain
-one only when it is durable, and was found to decode to what was written: every line to the
-checksum in its entry, and all of them to the digest of the plain file. The manifest decides
-which of the two is the segment; only then the plain one goes. The index stays as it is.
+The compressed file is a file of blocks like any other shard. It replaces the plain file
+only when it is durable and was read back: every line is compared with the checksum in its
+entry, and all of them with the digest of the plain file. The manifest decides which file is
+the segment; the plain file is removed after that. The index does not change.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _PIECE = 4 << 20
 
 
 def packing_options(codec: str, level: int | None, threads: int = 1) -> PackOptions:
-    """Check how segments are to be compressed."""
+    """Return the options of compression; raise if they are invalid."""
     if codec not in CODECS:
         raise UsageError(f"codec {codec!r}: segments become {' or '.join(CODECS)}")
     return pack_options(
@@ -51,7 +51,7 @@ def packing_options(codec: str, level: int | None, threads: int = 1) -> PackOpti
         options=None,
         block_bytes="256KiB",
         limits=Limits(),
-        validate=False,  # whoever appended the lines has
+        validate=False,  # the writer of the lines has validated them
         max_depth=MAX_DEPTH,
         threads=threads,
     )
@@ -60,9 +60,9 @@ def packing_options(codec: str, level: int | None, threads: int = 1) -> PackOpti
 def plain_segments(
     manifest: Manifest, *, before: int | None = None, keep_plain: int = 0
 ) -> list[Sealed]:
-    """List the full segments that can be compressed, the oldest first.
+    """List the full segments to compress, the oldest first.
 
-    None whose lines are not all from `before` that time, nor one of the last so many.
+    With `before`, only those whose lines are all older; never the last `keep_plain` ones.
     """
     full = manifest.segments[: len(manifest.segments) - keep_plain]
     return [
@@ -76,22 +76,22 @@ def plain_segments(
 
 @dataclass(slots=True)
 class PackedFile:
-    """A compressed copy of a segment, whole and durable, that has no name yet."""
+    """A compressed copy of a segment, complete and durable, under a temporary name."""
 
     names: LogNames
     segment: Sealed
-    """As it is in the manifest when it is compressed."""
+    """The entry of the compressed segment in the manifest."""
 
     temporary: Path
 
     def name(self) -> None:
-        """Give it its name, durably. The plain file is the segment all the same."""
+        """Rename it to its final name, durably. The plain file is still the segment."""
         path = self.names.directory / self.segment.name
         system.calls.rename(self.temporary, path)
         system.calls.sync_directory(self.names.directory)
 
     def discard_unnamed(self) -> None:
-        """Remove it unless it has its name: then the manifest may name it."""
+        """Remove it unless it has its final name: the manifest may name it then."""
         if self.temporary.exists():
             with suppress(OSError):
                 system.calls.unlink(self.temporary)
@@ -104,9 +104,9 @@ def pack(
     options: PackOptions,
     progress: Callable[[int], object],
 ) -> PackedFile:
-    """Compress a segment and look whether what was written is what was read.
+    """Compress a segment, and compare the result with the plain file.
 
-    `progress` is told how many bytes are done, and may raise to end it.
+    `progress` is called with the number of bytes done, and may raise to cancel.
     """
     plain = names.data(segment.base)
     codec = options.compression.codec
@@ -141,7 +141,7 @@ def _write(
     for lines in _whole_lines(str(plain), file, segment.bytes):
         pieces, refusal = packer.add(lines)
         if refusal is not None:
-            # A line that is longer than a block can be.
+            # A line is longer than a block can be.
             raise UsageError(f"{plain}: {refusal.reason}; it stays as it is")
         for data, _shard in pieces:
             files.write_at(descriptor, data, end)
@@ -152,7 +152,7 @@ def _write(
         files.write_at(descriptor, data, end)
         end += len(data)
     shard = pieces[-1][1]
-    assert shard is not None  # a segment has lines, and a shard no limits
+    assert shard is not None  # a segment has lines, and the shard has no limits
     return shard
 
 
@@ -179,7 +179,7 @@ def _refuse_other_lines(
     shard: Shard,
     codec: str,
 ) -> None:
-    """Raise unless a compressed file decodes to the lines of its segment, all of them."""
+    """Raise unless a compressed file decodes to exactly the lines of its segment."""
     plain, index_path = names.data(segment.base), names.index(segment.base)
     with reading(str(index_path)):
         index = files.open_file(index_path)

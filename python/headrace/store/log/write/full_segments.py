@@ -78,7 +78,7 @@ class Compressed:
         """The bytes of their files now."""
         return sum(segment.bytes_on_disk for segment in self.segments)
 
-    def told(self) -> dict[str, object]:
+    def as_fields(self) -> dict[str, object]:
         """Return the numbers as plain data."""
         return {
             "segments": len(self.segments),

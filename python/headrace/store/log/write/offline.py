@@ -66,7 +66,7 @@ def offline(names: LogNames, options: RecoveryOptions) -> Iterator[OfflineLog]:
         manifest, _report = recover(names, lock, options)
         # A writer on another machine, whose lock is not seen here, notices the epoch.
         epoch = max(manifest.epoch, lock.epoch) + 1
-        lock.say(epoch)
+        lock.sign(epoch)
         yield OfflineLog(names, replace(manifest, epoch=epoch))
     except HeadraceError:
         raise

@@ -1,8 +1,8 @@
-"""Which old segments of a log may go, and what goes with them.
+"""Retention: which old segments of a log are removed.
 
-Whole segments go, the oldest first, never the last one; so the numbers of all other lines
-stay, and no number of a line or a file is ever used again. The manifest is first to say so.
-From then on the lines are gone, whatever becomes of the files.
+Whole segments are removed, the oldest first, never the last one. So the numbers of the
+remaining lines do not change, and no number of a line or a file is used twice. The manifest
+changes first: from then on the lines are gone, even if their files still exist.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """What is kept, None where anything is: a segment beyond any of these may go.
+    """What to keep: a segment beyond any of these limits is removed [default: keep all].
 
-    `age` in milliseconds is that of its last line, by its time; `bytes` are those of all files
-    of lines and entries; of lines before `before_line`, whole segments.
+    `age` in milliseconds counts from the time of the last line of a segment; `bytes` counts
+    all files of lines and entries; `before_line` removes whole segments before a line.
     """
 
     age: int | None = None
@@ -43,7 +43,7 @@ class Retention:
     def expired(
         self, manifest: Manifest, last_bytes: int, now: int
     ) -> tuple[Sealed, ...]:
-        """Return the segments that may go; the last one has so many bytes."""
+        """Return the segments to remove; `last_bytes` is the size of the last segment."""
         total = last_bytes + sum(map(bytes_of, manifest.segments))
         count = 0
         for segment in manifest.segments:
@@ -67,7 +67,7 @@ def retention(
     max_bytes: int | str | None,
     before_line: int | None,
 ) -> Retention:
-    """Check what is to be kept."""
+    """Return what to keep; raise if an option is invalid."""
     if max_age is None and max_bytes is None and before_line is None:
         raise UsageError(
             "what is to be kept? give an age (retain_age, --max-age), a size "
@@ -83,7 +83,7 @@ def retention(
 
 
 def bytes_of(segment: Sealed) -> int:
-    """Return how much room a full segment takes, with its index."""
+    """Return the bytes of a full segment, with its index."""
     return segment.bytes_on_disk + HEADER_BYTES + segment.rows * ENTRY_BYTES
 
 
@@ -95,16 +95,16 @@ class Removed:
 
     @property
     def lines(self) -> int:
-        """How many lines they had."""
+        """The number of their lines."""
         return sum(segment.rows for segment in self.segments)
 
     @property
     def bytes(self) -> int:
-        """How much room they took, with their indexes."""
+        """The bytes of their files, with their indexes."""
         return sum(map(bytes_of, self.segments))
 
-    def told(self) -> dict[str, object]:
-        """Return what they were as plain data."""
+    def as_fields(self) -> dict[str, object]:
+        """Return the numbers as plain data."""
         times = [segment.times for segment in self.segments]
         earliest = [each.earliest for each in times if each.earliest is not None]
         latest = [each.latest for each in times if each.latest is not None]
@@ -123,11 +123,11 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def on_full_disk(names: LogNames, gone: Sequence[Sealed], save: Callable[[], T]) -> T:
-    """Save a manifest without the segments that are `gone`, also where the disk is full.
+    """Save a manifest without the segments that are `gone`, even on a full disk.
 
-    There may be no room for it, and it must be durable before lines go. An index follows
-    from its lines, so those of segments that are to go make room first; whoever is killed
-    then has the lines, and recovery makes their indexes again.
+    The manifest must be durable before lines are removed, and may not fit. The index of a
+    segment follows from its lines, so the indexes of the `gone` segments are removed first
+    to make room; after a crash at that moment recovery builds them again.
     """
     for segment in gone:
         try:
@@ -141,7 +141,7 @@ def on_full_disk(names: LogNames, gone: Sequence[Sealed], save: Callable[[], T])
 
 
 def remove_files(names: LogNames, bases: Sequence[int]) -> None:
-    """Remove the files of segments that the manifest names no more, durably."""
+    """Remove the files of segments that the manifest no longer names, durably."""
     for path in files_of(names, bases):
         if path.exists():
             system.calls.unlink(path)

@@ -1,4 +1,4 @@
-"""When a segment is full: asked before each record, so that none is ever split."""
+"""Rotation: the limits of a segment, checked before each record, so none is split."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from headrace.kernel.log import LogLines, Place
 
 MOST_ROWS = (1 << 32) - 1
-"""What an index can count."""
+"""The largest number of lines in an index."""
 
 _NO_LIMIT = (1 << 63) - 1
 
 
 class SegmentState(NamedTuple):
-    """What a rule for rotation is asked about: a segment, and the record that comes next."""
+    """The argument of a rule for rotation: a segment, and the size of the next record."""
 
     rows: int
     bytes: int
@@ -27,9 +27,9 @@ class SegmentState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rotation:
-    """The limits of a segment, None where there is none; `rule` says true to begin another.
+    """The limits of a segment [default: none]; a true result of `rule` begins another.
 
-    A segment has at least one record, however large.
+    A segment has at least one record, of any size.
     """
 
     bytes: int | None = None
@@ -38,9 +38,9 @@ class Rotation:
     rule: Callable[[SegmentState], object] | None = None
 
     def fitting(self, lines: LogLines, start: int, place: Place, age: float) -> int:
-        """Return how many lines from `start` on go into a segment that ends at `place`.
+        """Return how many lines from `start` on fit into a segment that ends at `place`.
 
-        None means that another segment begins. `age` is how long ago the segment began.
+        0 begins another segment. `age` is the number of seconds since the segment began.
         """
         if place.rows and self.seconds is not None and age >= self.seconds:
             return 0

@@ -1,7 +1,7 @@
-"""The writer of a log: records of many threads, committed together.
+"""Writer of a log: commits the records of many threads together.
 
-A call returns when what was promised of its records holds. Meanwhile others may wait; who
-comes next commits all that have gathered, with one sync for all of them.
+A call returns when the promise for its records holds. Other calls wait meanwhile; the next
+one commits all records that have gathered, with one sync.
 """
 
 from __future__ import annotations
@@ -54,24 +54,24 @@ if TYPE_CHECKING:
     Refusal: TypeAlias = tuple[int, int, str]
 
 _GATHERED = 4 << 20
-"""Records that are given one after the other are committed when they have so many bytes."""
+"""Bytes after which records of an iterable are committed."""
 
 _TAKEN_AT_ONCE = 256
 _USUAL = 200
-"""Bytes of a record, as long as nobody knows better."""
+"""Bytes of a record whose size is unknown."""
 
 _CLOCK_JUMP = 60_000
-"""By how many milliseconds the clocks of machines may differ without a warning."""
+"""Milliseconds that the clocks of machines may differ without a warning."""
 
 _INTERRUPTED = "it was interrupted"
 
 _INTERVAL_BYTES = 16 << 20
-"""Data that waits for its sync, at most."""
+"""The most bytes that may wait for a sync."""
 
 
 @dataclass(frozen=True, slots=True)
 class WriterOptions:
-    """How a log is written; `time` is the program of the expression in `timing`."""
+    """Options of a writer; `time` is the program of the expression in `timing`."""
 
     recovery: RecoveryOptions
     durability: Durability = "data"
@@ -85,7 +85,7 @@ class WriterOptions:
 
 
 class Writer(Closing):
-    """Appends records to a log, which it makes, recovers, and alone may write."""
+    """Appends records to a log. It creates or recovers the log, and is its only writer."""
 
     def __init__(
         self, directory: str | os.PathLike[str], options: WriterOptions
@@ -116,7 +116,7 @@ class Writer(Closing):
         for each in kept:
             raise TornTailError(each.path, each.offset, each.bytes, each.why)
         epoch = max(manifest.epoch, self._lock.epoch) + 1
-        self._lock.say(epoch)
+        self._lock.sign(epoch)
         self._warn(manifest)
         manifest = replace(
             manifest,
@@ -139,17 +139,17 @@ class Writer(Closing):
         self._upkeep.begin()
 
     def _warn(self, before: Manifest) -> None:
-        """Warn where the times of new lines will not be those of the lines before."""
+        """Warn if the times of new lines have another origin than those of the old ones."""
         timing, active = self._options.timing, before.active
-        said = before.timing.expression
+        old = before.timing.expression
         if (
-            said is not None
+            old is not None
             and timing.expression is None
             and active.last_time is not None
         ):
             self._say(
-                f"the times of this log were taken by time={said!r} (--time), and those of "
-                "new records are times of writing; give it again if that is not meant"
+                f"the times of this log come from time={old!r} (--time), and those of new "
+                "records will be times of writing; pass it again to keep the old origin"
             )
         ahead = (active.last_time or 0) - time.time_ns() // 1_000_000
         if ahead > _CLOCK_JUMP and timing.late is not None:
@@ -164,7 +164,7 @@ class Writer(Closing):
 
     @property
     def recovered(self) -> Report:
-        """What had to be done when the log was opened."""
+        """The report of the recovery when the log was opened."""
         return self._recovered
 
     @property
@@ -174,11 +174,11 @@ class Writer(Closing):
 
     @property
     def fallbacks(self) -> int:
-        """How many records of this writer have no time of their own that is believed."""
+        """The number of records of this writer whose own time is missing or implausible."""
         return self._appender.fallbacks
 
     def metrics(self) -> list[Metric]:
-        """Return what was done since the log was opened, in numbers; see `exposition`."""
+        """Return the metrics of this writer since it opened the log; see `exposition`."""
         return writer_metrics(self._appender, self._recovered, self._recovery_seconds)
 
     # Records
@@ -190,7 +190,8 @@ class Writer(Closing):
     def append_many(self, records: Iterable[object]) -> int:
         """Append records, and return the number of the last line.
 
-        At the first that is no record, those before it are appended and the rest is not.
+        At the first value that is not a record, those before it are appended and the rest
+        is not.
         """
         if isinstance(records, (str, bytes, bytearray, memoryview)):
             raise UsageError(
@@ -206,7 +207,7 @@ class Writer(Closing):
     def append_lines(self, data: bytes) -> int:
         """Append whole lines of JSON, blank ones too, and return the number of the last.
 
-        The last one need not have a newline. At the first that is no record, those
+        The last line may lack its newline. At the first line that is not a record, those
         before it are appended and the rest is not.
         """
         if not isinstance(data, (bytes, bytearray, memoryview)):
@@ -217,7 +218,7 @@ class Writer(Closing):
         return self._append_checked(text, *self._checking.lines(text))
 
     def _append_records(self, records: list[object], before: int) -> int:
-        """Append records, `before` which others were given in the same call."""
+        """Append a batch; `before` counts the earlier records of the same call."""
         data = _joined(records)
         if data is not None:
             lines, refusal = self._checking.lines(data)
@@ -253,12 +254,12 @@ class Writer(Closing):
         if pending.error is not None:
             raise _told(pending.error, pending)
         if pending.left:
-            # Whoever committed for us was interrupted before it could say so.
+            # The thread that committed for us was interrupted before it reported.
             raise LogFailedError(self._names.text, _INTERRUPTED)
         return pending.first_line + len(pending.lines) - 1
 
     def _commit_all(self) -> None:
-        """Commit all that have gathered; each is told what became of it."""
+        """Commit all gathered records, and report the result to each call."""
         gathered = [self._queue.popleft() for _ in range(len(self._queue))]
         try:
             self._commit(gathered)
@@ -272,7 +273,7 @@ class Writer(Closing):
         finally:
             for pending in gathered:
                 pending.done = True
-        # What was appended is in the log; if that fails, the next call is told.
+        # The records are in the log; if this fails, the next call reports it.
         with suppress(HeadraceError, OSError):
             self._see_to_interval()
 
@@ -314,7 +315,7 @@ class Writer(Closing):
             pending.appended += count
             line += count
 
-    # Syncs that are put off
+    # Delayed syncs
 
     def _see_to_interval(self) -> None:
         unsettled = self._appender.unsettled
@@ -332,7 +333,7 @@ class Writer(Closing):
         with self._committing:
             self._timer = None
             if not self._closed:
-                # The next call is told.
+                # The next call reports it.
                 with suppress(HeadraceError, OSError):
                     self._appender.settle()
 
@@ -340,32 +341,32 @@ class Writer(Closing):
 
     @property
     def upkeep_failures(self) -> list[str]:
-        """What could not be compressed or removed in the background, and why."""
+        """The reasons why segments were not compressed or removed in the background."""
         return list(self._upkeep.failures)
 
     def wait_for_upkeep(self) -> None:
-        """Wait until all full segments are compressed, and old ones removed, as asked for."""
+        """Wait until all full segments are compressed, and old ones removed, as configured."""
         self._refuse_unless_open()
         self._upkeep.wait()
 
     def remove(self, retention: Retention) -> Removed:
-        """Remove old segments, and return what they were."""
+        """Remove old segments, and return them."""
         self._refuse_unless_open()
         return self._upkeep.retain(retention)
 
-    # From open to closed
+    # Closing
 
     def flush(self) -> None:
-        """Make everything that was appended durable, whatever was promised."""
+        """Make everything that was appended durable, for any `durability`."""
         self._refuse_unless_open()
         with self._committing:
             self._refuse_unless_open()
             self._appender.sync()
 
     def close(self) -> None:
-        """Make everything durable and let others write the log.
+        """Make everything durable, and release the lock.
 
-        A segment that is being compressed is left to the next writer, or `seal_log`.
+        The next writer, or `Log.seal`, compresses a segment that is not finished.
         """
         if os.getpid() != self._pid:
             return
@@ -382,7 +383,7 @@ class Writer(Closing):
                 self._lock.release()
 
     def _refuse_unless_open(self) -> None:
-        # What a forked child has is a copy: the log is its parent's.
+        # A forked child has a copy of the writer; the parent owns the log.
         if os.getpid() != self._pid:
             raise UsageError(
                 f"{self._names.text}: the writer is that of process {self._pid}; "
@@ -417,7 +418,7 @@ def _tell(gathered: list[Pending], error: Exception) -> None:
 
 
 def _told(error: Exception, pending: Pending) -> Exception:
-    """Say of what cannot be written how much of it was."""
+    """Add to an error the number of records that were appended."""
     if pending.appended and isinstance(error, UnwritableError):
         left = f"{pending.appended} of {len(pending.lines)} records are in the log"
         return UnwritableError(error.path, error.reason, left)
@@ -430,7 +431,7 @@ def _call(later: weakref.WeakMethod[Callable[[], None]]) -> None:
 
 
 def _batches(records: Iterable[object]) -> Iterator[list[object]]:
-    """Yield some records at a time, so that no iterable has to fit in memory."""
+    """Yield records in batches, so that the iterable need not fit in memory."""
     batch: list[object] = []
     size, given = 0, iter(records)
     while some := list(islice(given, _TAKEN_AT_ONCE)):
@@ -444,7 +445,7 @@ def _batches(records: Iterable[object]) -> Iterator[list[object]]:
 
 
 def _length(records: list[object]) -> int:
-    """Guess how many bytes they have."""
+    """Estimate the bytes of records."""
     if set(map(type, records)) <= {bytes, str}:
         return sum(map(len, cast("list[bytes]", records)))
     return sum(
@@ -453,14 +454,14 @@ def _length(records: list[object]) -> int:
 
 
 def _joined(records: list[object]) -> bytes | None:
-    """Return what the lines of records are if they are bytes, each without a newline."""
+    """Join records to lines if all are bytes, each without a newline; None otherwise."""
     if set(map(type, records)) != {bytes}:
         return None
     return b"\n".join([*cast("list[bytes]", records), b""])
 
 
 def _lines_of(records: list[object]) -> tuple[bytes, Refusal | None]:
-    """Return the lines of records, up to one that has none."""
+    """Return the lines of records, up to the first value that is not a record."""
     lines = []
     for position, record in enumerate(records):
         try:
