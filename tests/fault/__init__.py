@@ -1,1 +1,1 @@
-"""What happens when processes are killed, disks are full and files change under readers."""
+"""Fault tests: killed processes, full disks, power failures, files that change under readers."""

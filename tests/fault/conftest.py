@@ -1,4 +1,4 @@
-"""Where files are that are synchronised thousands of times."""
+"""Directories for files that are synchronised thousands of times."""
 
 import os
 import tempfile
@@ -9,7 +9,7 @@ import pytest
 
 @pytest.fixture
 def quick_directory():
-    """Return an empty directory, in memory if there is one: nobody pulls the plug here."""
+    """Return an empty directory, in memory if possible: these tests cut no power."""
     memory = Path("/dev/shm")
     inside = memory if memory.is_dir() and os.access(memory, os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="headrace-", dir=inside) as directory:

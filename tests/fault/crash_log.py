@@ -1,9 +1,9 @@
-"""Kill ``headrace log append --ack`` at random moments: what it acknowledged must be there.
+"""Kill ``headrace log append --ack`` at random moments: acknowledged lines are never lost.
 
 Run as ``python -m tests.fault.crash_log KILLS SEED``, as a separate process because it
-forks. Each child is the command itself, killed with -9 while records are fed to it; now and
-then the one that recovers the log is killed as well, or one that compresses and removes
-segments. Another log is begun before one gets long.
+forks. Each child is the command itself, killed with -9 while records are fed to it;
+sometimes the process that recovers the log is killed as well, or one that compresses and
+removes segments. Another log is begun before one gets long.
 """
 
 import os
@@ -21,7 +21,7 @@ from tests.fault.power_log import scratch
 
 LONGEST_LOG = 1500
 MOST_KILLS = 15
-"""Of one log; the next is kept in order in another way."""
+"""Kills of one log; the next log is maintained differently."""
 OPTIONS = (
     ("--durability", "data", "--rotate-rows", "7"),
     ("--durability", "always", "--rotate-bytes", "20KiB", "--time", "$.E"),
@@ -35,12 +35,12 @@ KEEPING = (
     ("--durability", "os", "--compress", "gzip", "--retain-bytes", str(KEPT_BYTES)),
     ("--durability", "always", "--compress", "zstd", "--retain-bytes", str(KEPT_BYTES)),
 )
-"""Of logs whose segments are compressed and removed; each has this many rows."""
+"""Options of logs whose segments are compressed and removed, with this many rows each."""
 KEPT_ROWS = 7
 
 
 class Child:
-    """A command in a process of its own, with pipes for what it reads and prints."""
+    """A command in a child process, with pipes for its input and output."""
 
     def __init__(self, arguments, plant=lambda: None):
         stdin, self._feed = os.pipe()
@@ -61,7 +61,7 @@ class Child:
         os.close(stdout)
 
     def feed(self, start):
-        """Give it records from `start` on until it dies; return a function for how many."""
+        """Feed records from `start` on until it dies; return a function for the number sent."""
         sent = [start]
 
         def write():
@@ -83,7 +83,7 @@ class Child:
         return lambda: sent[0]
 
     def kill(self):
-        """End it, and return the last number that it acknowledged."""
+        """Kill it, and return the last number that it acknowledged."""
         os.kill(self.pid, signal.SIGKILL)
         os.waitpid(self.pid, 0)
         with os.fdopen(self._acks) as lines:
@@ -117,8 +117,8 @@ def killed_while(act, directory, seconds):
 def may_be_removed(last):
     """Return how many lines retention may have removed when the log ends with line `last`.
 
-    With the last segment that was removed, the log was larger than what is kept, and plain
-    lines take no less room than compressed ones.
+    With the last removed segment the log was larger than its limit, and plain lines take at
+    least as much space as compressed ones.
     """
     size, line = 2 * HEADER_BYTES, last
     while line > 0 and size <= KEPT_BYTES:
@@ -128,7 +128,7 @@ def may_be_removed(last):
 
 
 def run(kills, seed):
-    """Kill so many; return how many had acknowledged something, and how much they left."""
+    """Kill `kills` times; return how many had acknowledged lines, and how many left more."""
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     chance = random.Random(seed)
     longest = 0.05
@@ -154,7 +154,7 @@ def run(kills, seed):
                 there = refuse_unless_sound(directory, wanted, sent(), removable)
                 acknowledging += acknowledged > 0
                 unacknowledged += there > wanted
-                # So that most have begun and few have done much, however busy the machine is.
+                # Most should have begun and few have done much, on a busy machine too.
                 longest *= 0.95 if acknowledged else 1.2
                 done += 1
     return acknowledging, unacknowledged

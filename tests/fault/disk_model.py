@@ -1,10 +1,10 @@
-"""A disk that loses what was not synchronised.
+"""Model of a disk that loses what was not synchronised.
 
-`Recorder` stands in for the system calls of the log: they are made, and written down.
-`Disk` plays some of them back and then pulls the plug: what a file had at its last sync is
-there, of what was written to it since any part may be, in pieces of 512 bytes, and the rest
-is zeros or missing; a name is there for certain only if its directory was synchronised
-since. That is less than most file systems promise.
+`Recorder` makes the system calls of the log, and records them. `Disk` plays some of them
+back and then cuts the power: the content of a file at its last sync survives; of later
+writes any part may, in pieces of 512 bytes, and the rest is zeros or missing; a name
+survives for certain only if its directory was synchronised since. Most file systems promise
+more.
 """
 
 from collections import defaultdict
@@ -17,7 +17,7 @@ SECTOR = 512
 
 
 class Recorder(System):
-    """Makes calls and writes them down, relative to a directory."""
+    """Makes calls and records them, with paths relative to a directory."""
 
     def __init__(self, root):
         self.root = Path(root)
@@ -33,7 +33,7 @@ class Recorder(System):
         self.calls.append(("acknowledge", number))
 
     def removing(self, fewest, most):
-        """Note how many lines were removed at least, and may be from now on."""
+        """Record how many lines are removed at least, and may be from now on."""
         self.calls.append(("removing", fewest, most))
 
     def create(self, path):
@@ -84,7 +84,7 @@ class Recorder(System):
         self.calls.append(("sync names", self._name(path)))
 
     def adopt(self, found):
-        """Know files and directories that are there already, and durable."""
+        """Register files and directories that exist already, as durable."""
         for name, content in sorted(found.items()):
             inode = None
             if content is not None:
@@ -94,7 +94,7 @@ class Recorder(System):
 
 
 class Disk:
-    """What is durable after some calls, and what may be."""
+    """The durable state after some calls, and the changes that may survive as well."""
 
     def __init__(self, calls):
         self.acknowledged = 0
@@ -123,7 +123,7 @@ class Disk:
         self._changes[above(name)].append({name: None})
 
     def _rename(self, old, new, inode):
-        # Both names change in one instant, or neither.
+        # Both names change atomically, or neither.
         change = {old: None, new: (inode,)}
         self._changes[above(new)].append(change)
 
@@ -141,7 +141,7 @@ class Disk:
             self._names.update(change)
 
     def cut(self, chance):
-        """Return the files and directories after a power failure, one of many ways."""
+        """Return one possible state of files and directories after a power failure."""
         names = dict(self._names)
         for changes in self._changes.values():
             for change in some(changes, chance):
@@ -178,7 +178,7 @@ class Disk:
 
 
 def with_holes(old, new, chance):
-    """Return `new`, with sectors that are still as in `old`: zeros behind its end."""
+    """Return `new` with some sectors of `old`; zeros after the end of `old`."""
     old = old.ljust(len(new), b"\0")
     pieces = (
         chance.choice([old, new])[at : at + SECTOR] for at in range(0, len(new), SECTOR)
@@ -196,7 +196,7 @@ def some(things, chance):
 
 
 def played(content, writes):
-    """Return the content of a file after some writes and cuts."""
+    """Return the content of a file after some writes and truncations."""
     content = bytearray(content)
     for offset, data in writes:
         if data is None:
@@ -208,17 +208,17 @@ def played(content, writes):
 
 
 def above(name):
-    """Return the directory that a file lies in."""
+    """Return the directory of a file."""
     return Path(name).parent.as_posix()
 
 
 def parents(name):
-    """Return all directories that a file lies in, but for the first."""
+    """Return all directories above a file, except the root."""
     return [path.as_posix() for path in Path(name).parents if path != Path()]
 
 
 def put(root, files):
-    """Put files and directories where they were."""
+    """Create files and directories."""
     for name, content in sorted(files.items()):
         path = Path(root) / name
         if content is None:

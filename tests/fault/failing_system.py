@@ -18,7 +18,7 @@ OF_WRITES = ("half", "short", "within")
 """The faults that only a write can have."""
 LISTS = ("list_directory",)
 ENDS = ("before", "within")
-"""The faults that end the process; to end behind a call is to end before the next."""
+"""The faults that end the process; ending after a call is ending before the next."""
 
 
 ERRNOS = {
@@ -26,7 +26,7 @@ ERRNOS = {
     **dict.fromkeys(("remove_directory", "remove_tree"), errno.EACCES),
     **dict.fromkeys(("sync", "sync_data", "sync_directory", "truncate"), errno.EIO),
 }
-"""How a call fails; others meet a full disk."""
+"""The error of a call; others report a full disk."""
 
 
 class Killed(BaseException):
@@ -36,10 +36,11 @@ class Killed(BaseException):
 class FailingSystem(System):
     """Counts the calls that can have a fault; the one with the number `at` has it.
 
-    ``error``: it does nothing and fails with `number` [default: what fits the call]. ``before``: the process ends there;
-    this counts calls that change something. The others count writes only. ``half``: it writes half, then fails. ``short``: it writes
-    half, and reports that. ``within``: the process ends in the middle. `lasting`: all later
-    calls of the same kind fail too, as on a disk that stays full.
+    ``error``: the call does nothing and fails with `number` [default: an error that fits
+    it]. ``before``: the process ends there; this counts calls that change something. The
+    others count writes only. ``half``: the call writes half, then fails. ``short``: it
+    writes half, and reports that. ``within``: the process ends in the middle. `lasting`:
+    all later calls of the same kind fail too, as on a disk that stays full.
     """
 
     def __init__(self, at, fault="error", number=None, *, lasting=False):
@@ -74,14 +75,14 @@ class FailingSystem(System):
                 return written
         if self.fault in ENDS:
             raise Killed
-        # As the operating system does, which has no name for a descriptor.
+        # Like the operating system, which has no name for a descriptor.
         names = [str(each) for each in args if isinstance(each, Path)]
         number = self.number or ERRNOS.get(self.failed, errno.ENOSPC)
         raise OSError(number, os.strerror(number), *names[:1])
 
 
 def can_have(name, fault):
-    """Whether a call can have a fault, or one that no other call stands for."""
+    """Whether a call can have a fault that no other call stands for."""
     if fault in OF_WRITES:
         return name in WRITES
     return fault not in ENDS or name not in LISTS
@@ -100,7 +101,7 @@ for _name in CALLS:
 
 @contextmanager
 def using(calls):
-    """Let writers make their calls through another system."""
+    """Replace the system calls of all writers."""
     before, system.calls = system.calls, calls
     try:
         yield calls
@@ -109,7 +110,7 @@ def using(calls):
 
 
 def forget_frames(error):
-    """Let go of what the frames of an error, and of those before it, refer to."""
+    """Clear the frames of an error, and of the errors before it."""
     while error is not None:
         traceback.clear_frames(error.__traceback__)
         error = error.__context__
@@ -117,10 +118,10 @@ def forget_frames(error):
 
 @contextmanager
 def dying(calls):
-    """Let writers use a system that may end their process; nothing of them is left then.
+    """Replace the system calls by some that may end the process, and simulate its end.
 
-    What they held is collected while the system still refuses all calls, so that no
-    destructor cleans up.
+    The objects of a killed writer are collected while the system still refuses all calls,
+    so that no destructor cleans up.
     """
 
     def report(unraisable, usual=sys.unraisablehook):

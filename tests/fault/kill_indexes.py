@@ -1,8 +1,8 @@
-"""Kill writers of an index at random moments: every answer is that of a scan each time.
+"""Kill writers of an index at random moments: every answer equals that of a scan.
 
-Run as ``python kill_indexes.py DIRECTORY KILLS SEED KIND``, as a separate process because it
-forks. A child appends rows and updates the index, again and again; now and then it compacts
-base and delta, or builds the index anew. `KIND` is ``keys`` or ``graph``.
+Run as ``python kill_indexes.py DIRECTORY KILLS SEED KIND``, as a separate process because
+it forks. A child repeatedly appends rows and updates the index; sometimes it compacts base
+and delta, or builds the index anew. `KIND` is ``keys`` or ``graph``.
 """
 
 import os
@@ -25,7 +25,7 @@ KEYS = ["0", "3", '"x"', "99"]
 
 
 class Kind(NamedTuple):
-    """How an index of a kind is written, and compared with its file."""
+    """Functions that write an index of a kind, and compare it with its file."""
 
     ending: str
     build: object
@@ -125,7 +125,7 @@ def main(directory, kills, seed, kind):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", HeadraceWarning)
             kind.compare(path)
-        # So that they come to write a delta, however busy the machine is.
+        # They should come to write a delta, on a busy machine too.
         longest *= 0.95 if delta.exists() else 1.1
     kind.update(path, full=True)
     checked = kind.check(path, deep=True)

@@ -1,8 +1,8 @@
-"""Kill runs of a pipeline at random moments: each row is there once in the end.
+"""Kill runs of a pipeline at random moments: in the end the output has each row once.
 
-Run as ``python kill_pipelines.py DIRECTORY KILLS SEED``, as a separate process because
-it forks. Files come, change, grow and go between runs. Tasks are done in the child itself, and
-rows are deduped there by Python, so that no Spark has to be started for each.
+Run as ``python kill_pipelines.py DIRECTORY KILLS SEED``, as a separate process because it
+forks. Files are added, changed, extended and removed between runs. Tasks run in the child
+itself, and Python deduplicates rows there, so that no run starts Spark.
 """
 
 import json
@@ -29,7 +29,7 @@ def run_each(_session, do, count, tell=None):
 
 
 def move(_setting, _stage, job, names, chosen, _read, _tell):
-    """Leave the first row of each id that the set does not have yet."""
+    """Keep the first row of each id that the set does not have yet."""
     seen = set()
     if not job.overwrite:
         seen.update(headrace.open(names.directory).query("id").to_list())
@@ -55,7 +55,7 @@ def pipeline(directory):
 
 
 def change(directory, chance, number):
-    """Let a file come, change, grow or go; there is always one."""
+    """Add, change, extend or remove a file; at least one remains."""
     files = sorted((directory / "raw").glob("*.jsonl"))
     kind = chance.random()
     if len(files) > 3 and kind < 0.1:
@@ -72,7 +72,7 @@ def change(directory, chance, number):
 
 
 def expected(directory):
-    """Return the ids that must come out, and how many lines must not."""
+    """Return the ids of the expected output, and the number of rejected lines."""
     ids, bad = set(), 0
     for path in (directory / "raw").glob("*.jsonl"):
         for line in path.read_text().splitlines():
@@ -83,7 +83,7 @@ def expected(directory):
 
 
 def killed_after(directory, seconds):
-    """Let a child run the pipeline, and kill it; say whether it had ended."""
+    """Run the pipeline in a child, and kill it; return whether it had ended."""
     pid = os.fork()
     if pid == 0:
         code = 1
@@ -100,7 +100,7 @@ def killed_after(directory, seconds):
 
 
 def check(directory):
-    """Whatever happened, what is committed is whole."""
+    """Raise unless the committed state is whole."""
     made = pipeline(directory)
     place = Layout(made)
     for one in passes(made):
@@ -133,7 +133,7 @@ def main(directory, kills, seed):
             change(directory, chance, number)
         done = killed_after(directory, longest * chance.random())
         check(directory)
-        # So that about as many end as do not, however busy the machine is.
+        # About as many should end as not, on a busy machine too.
         longest *= 0.9 if done else 1.1
         if number % 5 == 0:
             report = pipeline(directory).run()

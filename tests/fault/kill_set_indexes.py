@@ -1,8 +1,8 @@
-"""Kill writers of a set's index at random moments: every answer is that of a scan each time.
+"""Kill writers of a set index at random moments: every answer equals that of a scan.
 
 Run as ``python kill_set_indexes.py DIRECTORY KILLS SEED``, as a separate process because it
-forks. A child appends parts and updates the index, again and again; now and then it replaces the
-set, makes one layer of two, or builds the index anew.
+forks. A child repeatedly appends parts and updates the index; sometimes it replaces the
+set, compacts the layers, or builds the index anew.
 """
 
 import os
@@ -44,7 +44,7 @@ def compact(path):
     try:
         headrace.KeyIndex.compact(path, "k")
     except KeyIndexError as error:
-        # With four times the rows it was made for, it has to be made anew.
+        # With four times the rows of its build, it must be built anew.
         if error.reason != "buckets_full":
             raise
         headrace.KeyIndex.build(path, "k", threads=1)
@@ -88,7 +88,7 @@ def main(directory, kills, seed):
         if not compare(path):
             headrace.KeyIndex.update(path, "k", full=True)
         stats = headrace.KeyIndex.stats(path, "k")
-        # So that they come to write a delta, however busy the machine is.
+        # They should come to write a delta, on a busy machine too.
         longest *= 0.95 if "delta" in stats else 1.1
     headrace.KeyIndex.update(path, "k", full=True)
     checked = headrace.KeyIndex.check(path, "k", deep=True)

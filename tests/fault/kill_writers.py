@@ -52,7 +52,7 @@ def main(directory, kills, seed):
         found = read(directory)
         # The next may be committed as well, if the child was killed before its report.
         assert reported <= found <= reported + 1, (reported, found)
-        # So that about as many come to commit as do not, however busy the machine is.
+        # About as many should commit as not, on a busy machine too.
         longest *= 0.9 if found > newest else 1.1
         newest = found
     write(directory, newest + 1)

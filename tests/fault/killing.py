@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 KILLS = int(os.environ.get("HEADRACE_KILLS", "5"))
-"""Kills of each kind: `make sweep` makes many. Every call is killed elsewhere."""
+"""Kills of each kind: few here, many in `make sweep`. Other tests kill at every call."""
 
 
 def kill(script, directory, *arguments):

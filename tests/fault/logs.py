@@ -1,4 +1,4 @@
-"""Logs that are written while something goes wrong: records, and what must be true then."""
+"""Logs with faults: their records, and the checks that must hold."""
 
 import functools
 import json
@@ -22,12 +22,11 @@ def record(number):
 
 
 def lines_of(directory):
-    """Return all lines of a log, recovered as `headrace log cat` does it.
-
-    Before them, how many lines retention has removed.
+    """Return all lines of a log, recovered like `headrace log cat`, and the number of
+    removed ones.
     """
     with warnings.catch_warnings():
-        # What cannot be recovered would be read as far as that can be.
+        # A reader of a log that cannot be recovered stops at the damage.
         warnings.simplefilter("error", HeadraceWarning)
         reader, _actions = open_recovered(directory)
     if reader is None:
@@ -38,7 +37,7 @@ def lines_of(directory):
 
 
 def everything(directory):
-    """Return all files below a directory, but what only says who had the lock."""
+    """Return the content of all files below a directory, except the note of the lock."""
     return {
         path.relative_to(directory).as_posix(): path.read_bytes()
         for path in directory.rglob("*")
@@ -47,19 +46,20 @@ def everything(directory):
 
 
 def none(_last):
-    """Let retention remove no line."""
+    """Allow retention to remove no line."""
     return range(1)
 
 
 def refuse_unless_sound(directory, acknowledged, sent, removable=none):
     """Raise unless the log has the first records that were sent, with all acknowledged.
 
-    The first of them may have been removed, so many as `removable` says, given how many there
-    were, which is returned. Recovery must keep what is read, done again must change nothing, and it must pass its own check.
+    `removable` returns how many of the first may have been removed, for the number of
+    lines, which is returned. Recovery must keep the lines that were read, a second recovery
+    must change nothing, and the log must pass its own check.
     """
     before, shown = lines_of(directory)
     if (directory / "manifest.json").exists():
-        # A reader leaves bytes that are no record where they are; a writer does not.
+        # A reader leaves bytes that are not a record where they are; a writer does not.
         headrace.Log(directory).recover()
     removed, found = lines_of(directory)
     assert removed == before
@@ -80,7 +80,7 @@ def refuse_unless_sound(directory, acknowledged, sent, removable=none):
 
 
 def append_until(writer, start, stop, acknowledge, *, together=4):
-    """Append the records from `start` to `stop`, one and several at a time in turn."""
+    """Append the records from `start` to `stop`, alternately one and several."""
     number = start
     while number < stop:
         count = 1 if number % 3 else min(together, stop - number)
@@ -95,10 +95,10 @@ def append_until(writer, start, stop, acknowledge, *, together=4):
 
 
 def retrying(directory, stop, acknowledge, **options):
-    """Append records up to `stop` whatever fails, as a careful program would.
+    """Append records up to `stop` despite all failures, like a careful program.
 
-    What was refused is given again; a writer that has failed is replaced by another,
-    which goes on behind what is in the log.
+    Refused records are appended again; a failed writer is replaced by another one, which
+    continues after the last line of the log.
     """
     failures = 0
     while True:

@@ -1,8 +1,9 @@
-"""Pull the plug of a real file system while a log is written to it.
+"""Cut the power of a real file system while a log is written to it.
 
-Run as ``python -m tests.fault.power_ext4 CUTS SEED [PLANT]``, as root where ext4 can be mounted from a
-file. Each cut shuts the file system down without writing its journal: nothing that was not
-synchronised reaches the file it is in. Then it is mounted again, as after a power failure.
+Run as ``python -m tests.fault.power_ext4 CUTS SEED [PLANT]``, as root where ext4 can be
+mounted from a file. Each cut shuts the file system down without writing its journal: data
+that was not synchronised never reaches its file. Then it is mounted again, as after a power
+failure.
 """
 
 import errno
@@ -32,7 +33,7 @@ MOST_CUTS = 5
 
 
 def why_not():
-    """Return why this cannot be run here, None if it can."""
+    """Return why this cannot run here, None if it can."""
     if sys.platform != "linux" or os.geteuid() != 0:
         return "only root can mount a file system, on Linux"
     missing = [tool for tool in ("mkfs.ext4", "mount") if shutil.which(tool) is None]
@@ -47,7 +48,7 @@ def why_not():
 
 @contextmanager
 def image():
-    """Give a directory with an empty file system in a file."""
+    """Yield a directory with an empty file system in a file."""
     with tempfile.TemporaryDirectory(prefix="headrace-") as root:
         disk = Path(root) / "disk"
         with disk.open("wb") as file:
@@ -59,11 +60,11 @@ def image():
 
 @contextmanager
 def mounted(root):
-    """Mount it, and give where."""
+    """Mount it, and yield the mount point."""
     where = root / "mounted"
     mount(root, where)
     while not is_alive(where):
-        # Somebody still has what was shut down, and the same is mounted again.
+        # Another process still uses the old mount, and the same one is mounted again.
         subprocess.run(["umount", where], check=True)
         time.sleep(0.1)
         mount(root, where)
@@ -98,19 +99,19 @@ def pull_the_plug(where):
 
 
 def cut(where, there, options, seconds, plant):
-    """Pull the plug of a writer; return how many it acknowledged, and was sent at most."""
+    """Cut the power of a writer; return the number acknowledged, and the most it was sent."""
     arguments = ["log", "append", str(where / "log"), "--ack", *options]
     child = Child(arguments, plant)
     sent = child.feed(there)
     time.sleep(seconds)
-    # So that nothing is acknowledged when the plug is out.
+    # Nothing is acknowledged after the cut.
     os.kill(child.pid, signal.SIGSTOP)
     pull_the_plug(where)
     return child.kill(), sent()
 
 
 def run(cuts, seed, plant=lambda: None):
-    """Cut so many times; return how many came after an acknowledgement."""
+    """Cut `cuts` times; return how many came after an acknowledgement."""
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     chance = random.Random(seed)
     done = acknowledging = 0
@@ -127,7 +128,7 @@ def run(cuts, seed, plant=lambda: None):
                 with mounted(root) as where:
                     seconds = longest * chance.random()
                     acknowledged, sent = cut(where, there, options, seconds, plant)
-                # What was there before is durable: it was recovered, and unmounted in peace.
+                # Earlier lines are durable: they were recovered, and unmounted properly.
                 wanted = there + acknowledged if promised else there
                 with mounted(root) as where:
                     removable = may_be_removed if kept else none

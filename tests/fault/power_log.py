@@ -1,8 +1,8 @@
-"""Pull the plug of a machine that writes a log, between any two of its system calls.
+"""Cut the power of a machine that writes a log, between any two of its system calls.
 
 Run as ``python -m tests.fault.power_log CUTS SEED``. The calls are recorded once for each
-way of writing; each cut plays back the first of them, and loses some of what was not
-synchronised. What is found must be what was acknowledged, and no more than was sent.
+set of options; each cut plays back the first of them, and loses some of what was not
+synchronised. The log must have all acknowledged lines, and only lines that were sent.
 """
 
 import random
@@ -21,7 +21,7 @@ from tests.fault.logs import append_until, record, refuse_unless_sound
 
 LOG = "a/log"
 RECORDS = 40
-WAYS = (
+CHOICES = (
     {"durability": "data", "rotate_rows": 7},
     {"durability": "always", "rotate_bytes": 3000, "time": "$.E"},
     {"durability": "data", "rotate_rows": 1},
@@ -31,16 +31,16 @@ WAYS = (
     {"durability": "always", "rotate_rows": 5, "codec": "gzip"},
     {"durability": "os", "rotate_rows": 4, "codec": "zstd"},
 )
-"""How logs are written; where segments are compressed, old ones are removed as well."""
+"""Options of the logs; with compression, old segments are removed as well."""
 
 
 def recorded(root, options, make=Recorder):
     """Return the calls of writers that open, append, rotate, and close, twice.
 
-    Those that compress also remove, and so do the commands behind them.
+    With compression, old segments are removed too, by the writer and by commands.
     """
     with using(make(root)) as recorder:
-        # Nothing but these two promise that what was appended is durable.
+        # Only these two promise that appended lines are durable.
         promised = options["durability"] in ("data", "always")
         acknowledge = recorder.acknowledge if promised else lambda _number: None
         for start, stop in ((0, RECORDS // 2), (RECORDS // 2, RECORDS)):
@@ -59,7 +59,7 @@ def recorded(root, options, make=Recorder):
 
 
 def removing(recorder, retain, line):
-    """Remove lines before one, and note which may be gone and which must be."""
+    """Remove lines before one, and record which may and which must be gone."""
     calls = recorder.calls
     fewest = next((call[1] for call in calls[::-1] if call[0] == "removing"), 0)
     recorder.removing(fewest, line)
@@ -70,7 +70,7 @@ def removing(recorder, retain, line):
 
 
 def recovering(root, found, make=Recorder):
-    """Return the calls of a writer that opens what a power failure left, and the first."""
+    """Return the calls of a writer that opens a log after a power failure, and the first."""
     put(root, found)
     recorder = make(root)
     recorder.adopt(found)
@@ -81,12 +81,12 @@ def recovering(root, found, make=Recorder):
 
 
 def refuse_unless_found(root, found, acknowledged, removable):
-    """Raise unless a log is sound after a power failure, and can be gone on with."""
+    """Raise unless a log is sound after a power failure, and can be continued."""
     put(root, found)
     directory = root / LOG
     count = refuse_unless_sound(directory, acknowledged, RECORDS, removable)
     with warnings.catch_warnings():
-        # The times of the lines before may have been extracted.
+        # The times of the earlier lines may have been extracted.
         warnings.simplefilter("ignore", HeadraceWarning)
         writer = headrace.LogWriter(directory)
     with writer:
@@ -97,21 +97,21 @@ def refuse_unless_found(root, found, acknowledged, removable):
 
 @contextmanager
 def scratch():
-    """Give an empty directory, in memory if there is one."""
+    """Yield an empty directory, in memory if possible."""
     memory = Path("/dev/shm")
     inside = memory if memory.is_dir() else None
     with tempfile.TemporaryDirectory(prefix="headrace-", dir=inside) as root:
         yield Path(root)
 
 
-def run(cuts, seed, make=Recorder, ways=WAYS):
-    """Cut so many times; return how many records each cut left.
+def run(cuts, seed, make=Recorder, choices=CHOICES):
+    """Cut `cuts` times; return how many records each cut left.
 
-    Of every few cuts one comes while a writer recovers from the one before.
+    One of four comes while a writer recovers from the one before.
     """
     chance = random.Random(seed)
     traces = []
-    for options in ways:
+    for options in choices:
         with scratch() as root:
             traces.append(recorded(root, options, make))
     left = []

@@ -1,8 +1,9 @@
 """The two programs that `stream_soak` starts and kills: a writer of logs, and a query.
 
-``python -m tests.fault.stream_parts write DIRECTORY`` appends numbered records to logs until its
-standard input ends, and says on standard output which are acknowledged. ``… query MASTER LOGS OUT
-CHECKPOINT`` streams them into a set, until it is killed; with ``now`` behind it, until it has all.
+``python -m tests.fault.stream_parts write DIRECTORY`` appends numbered records to logs
+until its standard input ends, and reports acknowledged numbers on standard output. ``…
+query MASTER LOGS OUT CHECKPOINT`` streams them into a set, until it is killed; with ``now``
+at the end, until it has read all.
 """
 
 import sys
@@ -25,7 +26,7 @@ def write(directory):
 
     threading.Thread(target=wait_for_the_end, daemon=True).start()
     logs = [
-        # Small segments, so that they fill up and are compressed all the time.
+        # Small segments, which fill up and are compressed all the time.
         headrace.LogWriter(
             Path(directory, name), durability="os", rotate_rows=2000, codec="zstd"
         )

@@ -1,11 +1,11 @@
-"""Kill a streaming query again and again: from logs to a set, each record exactly once.
+"""Kill a streaming query repeatedly: the set gets each record of the logs exactly once.
 
-``python -m tests.fault.stream_soak MINUTES SEED [local]``. A process appends numbered records to
-logs that rotate and are compressed; a query in other processes streams them into a set. Its
-driver, its Python workers, and on a cluster its executors are killed in turn, at random moments,
-and it is started again from its checkpoint directory. In the end the set must have what was acknowledged, each
-record once and in order for each log. It runs on a cluster of its own, or with ``local``
-in the driver.
+``python -m tests.fault.stream_soak MINUTES SEED [local]``. A process appends numbered
+records to logs that rotate and are compressed; a query in other processes streams them into
+a set. Its driver, its Python workers, and on a cluster its executors are killed in turn, at
+random moments, and it is restarted from its checkpoint directory. In the end the set must
+have all acknowledged records, each once and in the order of its log. The query runs on a
+separate cluster, or with ``local`` in the driver.
 """
 
 import os
@@ -35,14 +35,14 @@ UNEXPECTED = (
     "LogDamagedError",
     "AssertionError",
 )
-"""What no kill may lead to: with these, something was lost or doubled."""
+"""Errors that no kill may cause: with these, a record was lost or doubled."""
 
 MARKS = {"worker": b"pyspark.daemon", "executor": b"ExecutorBackend"}
-"""What is in the command lines of what is killed besides the driver."""
+"""Marks in the command lines of the processes to kill besides the driver."""
 
 
 def program(*arguments, **options):
-    """Start one of the programs of `stream_parts`, in a session of its own."""
+    """Start one of the programs of `stream_parts`, in a new session."""
     return subprocess.Popen(
         [sys.executable, "-m", "tests.fault.stream_parts", *map(str, arguments)],
         env=environment(),
@@ -52,7 +52,7 @@ def program(*arguments, **options):
 
 
 class Soak:
-    """A query and the places it knows; whatever is killed, it can be started again."""
+    """A query with its directories; it can be restarted after any kill."""
 
     def __init__(self, directory, master, seed):
         self.directory = directory
@@ -76,7 +76,7 @@ class Soak:
             )
 
     def stop(self):
-        """Kill all that belongs to the driver, as if its machine had died."""
+        """Kill all processes of the driver, as if its machine had died."""
         if self.query is not None:
             kill(self.query.pid)
             self.query.wait()
@@ -94,7 +94,7 @@ class Soak:
         )
 
     def wait_at_random(self):
-        """Wait for some progress, mostly: what is killed early matters as well."""
+        """Mostly wait for some progress: early kills matter as well."""
         before = self.newest()
         if self.chance.random() < 0.8:
             until(lambda: self.newest() > before or self.over(), PATIENCE)
@@ -106,7 +106,7 @@ class Soak:
         return self.query is None or self.query.poll() is not None
 
     def strike(self):
-        """Kill what is next, when it is there: a query that has just begun has no workers."""
+        """Kill the next kind of process, if it exists: a new query has no workers yet."""
         kind = self.kinds[self.killed.total() % len(self.kinds)]
         if kind == "driver":
             self.stop()
@@ -127,7 +127,7 @@ class Soak:
         )
 
     def sessions(self):
-        """Return those of the driver and of the workers of the cluster."""
+        """Return the sessions of the driver and of the workers of the cluster."""
         found = {self.query.pid}
         for called in Path("/proc").glob("[0-9]*/cmdline"):
             with suppress(FileNotFoundError, ProcessLookupError):
@@ -140,11 +140,11 @@ class Soak:
         return found
 
     def run(self, minutes):
-        """Kill and start again for so long, and each kind once however slow the machine is."""
+        """Kill and restart for some minutes, and each kind at least once."""
         deadline = time.monotonic() + 60 * minutes
         while time.monotonic() < deadline or len(self.killed) < len(self.kinds):
             if self.over():
-                # It ends by itself when what plans its batches was killed.
+                # The query ends when the process that plans its batches was killed.
                 self.stop()
                 self.start()
             self.wait_at_random()
@@ -153,7 +153,7 @@ class Soak:
         self.stop()
 
     def finish(self):
-        """Let the query read what is left; nothing is killed any more."""
+        """Let the query read the rest, without kills."""
         self.start("now")
         done = self.query.wait(PATIENCE)
         said = self.log.read_text(errors="replace")
@@ -171,7 +171,7 @@ def master_of(kind, directory):
 
 
 def compare(soak, acknowledged):
-    """Raise unless the set has each record once, and in order; return how many there are."""
+    """Raise unless the set has each record once, and in order; return their number."""
     shards = headrace.ShardSet(soak.out)
     assert not any(found.faults for found in check_shards(shards))
     found = {name: [] for name in LOGS}

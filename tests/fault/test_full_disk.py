@@ -1,4 +1,4 @@
-"""A disk that is full at any byte: what was there stays, and nothing else is left.
+"""A disk that is full at any byte: the old files stay, and no other file remains.
 
 The operating system limits the size of files, so the core meets the limit as well.
 """
@@ -61,10 +61,10 @@ def test_files_that_may_not_grow(tmp_path, codec):
 
 
 def let_files_grow(directory, write, refused):
-    """Let files become longer and longer until `write` succeeds.
+    """Raise the limit of file sizes until `write` succeeds.
 
-    Before that it fails because of the file that `refused` names for the longest one allowed,
-    and leaves everything as it was.
+    Before that it fails because of the file that `refused` names for each limit, and
+    changes nothing.
     """
     before = everything(directory)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -137,7 +137,7 @@ def test_indexes_that_may_not_be_continued(tmp_path, kind, step, version):
     write = compact if step == "compact" else partial(update, threads=1)
 
     def refused(size):
-        # The lock says who has it.
+        # The lock file has the name of its holder.
         end = ".lock" if size == 0 else ".delta" if step == "update" else ""
         return f"{index}{end}"
 

@@ -1,4 +1,4 @@
-"""Every system call of backup and restore fails in turn: the old backup is there, or the new."""
+"""Every system call of backup and restore fails in turn: the old backup remains, or the new."""
 
 from contextlib import suppress
 from itertools import count
@@ -13,7 +13,7 @@ from tests.fault.power_log import scratch
 
 @pytest.fixture
 def root():
-    """Return a directory in memory: nothing of this depends on the disk."""
+    """Return a directory in memory: nothing here depends on the disk."""
     with scratch() as directory:
         yield directory
 
@@ -24,7 +24,7 @@ def append(log, first, last):
 
 
 def lines_of(backup, target):
-    """Return what a backup that is sound gives back, None if there is none yet."""
+    """Return the lines of a sound backup, None if there is none yet."""
     if not (backup / "backup.json").exists():
         return None
     assert not any(file.faults for file in headrace.Log.verify(backup))

@@ -37,7 +37,7 @@ OPTIONS = [
 
 @pytest.fixture
 def root():
-    """Return a directory in memory: nothing of this depends on the disk."""
+    """Return a directory in memory: nothing here depends on the disk."""
     with scratch() as directory:
         yield directory
 
@@ -60,7 +60,7 @@ def test_the_calls_of_a_log_are_those_that_fail_here(root):
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("fault", ENDS)
 def test_a_writer_killed_at_any_call(root, options, fault):
-    """What was acknowledged before is there, and another writer goes on."""
+    """Acknowledged lines remain, and another writer continues."""
     assert kill_writers_at_any_call(root, fault, options) > 10
 
 
@@ -117,7 +117,7 @@ def test_a_call_that_fails_once(root, options, fault):
 
 @pytest.mark.parametrize("options", OPTIONS)
 def test_a_disk_that_stays_full(root, options):
-    """Nothing that was acknowledged is lost, and all goes on when there is room again."""
+    """No acknowledged line is lost, and the log continues when there is space again."""
     refused = 0
     for at in count(1):
         directory = root / str(at)
@@ -139,7 +139,7 @@ def test_a_disk_that_stays_full(root, options):
 
 @pytest.mark.parametrize("fault", ENDS)
 def test_recovery_killed_at_any_call(root, fault):
-    """What a killed recovery leaves is recovered as if it had never begun."""
+    """The leftovers of a killed recovery are recovered as if it had never begun."""
     torn = b'{"n":3,"half":'
     for at in count(1):
         directory = root / str(at)
@@ -182,7 +182,7 @@ def by_time(directory):
 
 @pytest.mark.parametrize("fault", ENDS)
 def test_times_of_a_recovery_killed_at_any_call(root, fault):
-    """An index that was made again has other times, and nobody leaves its lines out."""
+    """A rebuilt index has other times, and no reader leaves its lines out."""
     for at in count(1):
         directory = root / str(at)
         system = recover_times_killed_at(directory, at, fault)
@@ -207,7 +207,7 @@ def test_times_that_are_saved_too_late_are_caught(root, monkeypatch):
 
 @pytest.mark.parametrize("fault", ENDS)
 def test_entries_made_again_by_a_repair_killed_at_any_call(root, fault):
-    """The next repair finishes it, and times are found by the manifest and the index."""
+    """The next repair finishes it, and the manifest and the index find lines by time."""
     for at in count(1):
         directory = root / str(at)
         with headrace.LogWriter(directory, rotate_rows=3, time="$") as writer:
@@ -246,7 +246,7 @@ def write_and_keep(directory, acknowledge, removing):
 
 @pytest.fixture
 def killed_threads(monkeypatch):
-    """Let threads be killed without a word; any other end of one is told."""
+    """Ignore the reports of killed threads; report any other end."""
 
     def told(arguments, tell=threading.excepthook):
         if arguments.exc_type is not Killed:
@@ -267,7 +267,7 @@ def test_compressing_and_removing_killed_at_any_call(root, fault):
             try:
                 write_and_keep(directory, acknowledged.append, removable.append)
             except HeadraceError:
-                # A thread that was killed leaves a writer that says so.
+                # A thread that was killed leaves a writer that reports it.
                 assert system.failed is not None
         calls.add(system.failed)
 
@@ -299,7 +299,7 @@ def test_compressing_and_removing_killed_at_any_call(root, fault):
 def test_compressing_and_removing_with_a_call_that_fails_once(
     root, fault, beside_a_writer
 ):
-    """All lines stay, and whoever tries again ends with what was asked for."""
+    """All lines remain, and a program that tries again gets its result."""
     failures = 0
     for at in count(1):
         directory = root / str(at)
@@ -324,7 +324,7 @@ def test_compressing_and_removing_with_a_call_that_fails_once(
 
 
 def kept(directory, *, beside_a_writer):
-    """Compress and remove; whether that was done."""
+    """Compress and remove; return whether that succeeded."""
     try:
         if not beside_a_writer:
             headrace.Log(directory).seal()
@@ -354,7 +354,7 @@ class TestAWriter:
                 writer.append(record(1))
             with pytest.raises(LogFailedError):
                 writer.flush()
-        # Nobody knows whether it is on disk; it may be in the log.
+        # It is unknown whether it is on disk; it may be in the log.
         refuse_unless_sound(root / "log", 1, 2)
 
     def test_takes_back_what_it_cannot_write(self, root):

@@ -21,7 +21,7 @@ from tests.fault.disk_model import Recorder
 from tests.fault.killing import KILLS
 
 CUTS = int(os.environ.get("HEADRACE_CUTS", "100"))
-EXT4_CUTS = min(CUTS, 5)
+EXT4_CUTS = max(5, KILLS // 10)
 ROOT = Path(__file__).parents[2]
 
 
@@ -35,7 +35,7 @@ class NoSync(Recorder):
 
 
 class NoSyncOfData(Recorder):
-    """Data is not synchronised before it is acknowledged, all else is."""
+    """Data is not synchronised before it is acknowledged, everything else is."""
 
     def create(self, path):
         descriptor = super().create(path)
@@ -59,11 +59,11 @@ def test_a_writer_that_does_not_sync_is_caught(make):
         power_log.run(10 * CUTS, 1, make)
 
 
-COMPRESSING = tuple(way for way in power_log.WAYS if "codec" in way)
+COMPRESSING = tuple(each for each in power_log.CHOICES if "codec" in each)
 
 
 class PlainRemovedEarly(Recorder):
-    """The plain file goes when the compressed one has its name, not when it is named."""
+    """The plain file is removed when the compressed one is renamed, before the manifest names it."""
 
     def rename(self, source, target):
         super().rename(source, target)
@@ -76,7 +76,7 @@ class PlainRemovedEarly(Recorder):
 
 
 class CompressedNotSynced(Recorder):
-    """The compressed file is not synchronised before it takes the place of the plain one."""
+    """The compressed file is not synchronised before it replaces the plain one."""
 
     def create(self, path):
         descriptor = super().create(path)
@@ -90,7 +90,7 @@ class CompressedNotSynced(Recorder):
 
 
 class RemovedFirst(Recorder):
-    """Old files are removed before the manifest that says so is durable."""
+    """Old files are removed before the manifest without them is durable."""
 
     def sync_directory(self, path):
         manifest = path / "manifest.json"
@@ -101,7 +101,7 @@ class RemovedFirst(Recorder):
 @pytest.mark.parametrize("make", [PlainRemovedEarly, CompressedNotSynced, RemovedFirst])
 def test_compressing_and_removing_in_the_wrong_order_is_caught(make):
     assert len(COMPRESSING) == 3
-    assert len(power_log.run(60, 1, ways=COMPRESSING)) == 60
+    assert len(power_log.run(60, 1, choices=COMPRESSING)) == 60
     with pytest.raises(AssertionError, match=r"cut .* of seed 1"):
         power_log.run(10 * CUTS, 1, make, COMPRESSING)
 
@@ -110,7 +110,7 @@ SALT = b"any salt"
 
 
 class NewlineIsProof:
-    """Takes every line for a record because it ends with a newline."""
+    """Accepts every line as a record because it ends with a newline."""
 
     def __init__(self, file, offset, size, **_options):
         self.data = file.read_at(offset, size - offset)

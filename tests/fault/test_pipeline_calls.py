@@ -1,7 +1,7 @@
-"""Every system call of a run of a pipeline fails, is cut short, or ends the process, in turn.
+"""Every system call of a pipeline run fails, is cut short, or ends the process, in turn.
 
-What is committed is whole, and the next run goes on: each row is in the output once, each
-rejected row in the quarantine once, and nothing else is left.
+The committed state is whole, and the next run continues: each row is in the output once,
+each rejected row in the quarantine once, and no other file remains.
 """
 
 import json

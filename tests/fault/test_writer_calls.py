@@ -1,8 +1,8 @@
 """Every system call of every writer fails, is cut short, or ends the process, in turn.
 
-What a reader finds is what was there or what is new, and what is new once the writer has
-returned. A writer that raised has left no file behind; after one that was killed the next
-succeeds, and leaves what it leaves in peace. Logs are in `test_log_calls`, pipelines in
+A reader finds the old or the new state, and the new one once the writer has returned. A
+writer that raised has left no file; after a killed one the next succeeds, and leaves the
+same files as an undisturbed one. Logs are in `test_log_calls`, pipelines in
 `test_pipeline_calls`.
 """
 
@@ -39,17 +39,17 @@ ROW = b'{"from":%d,"pred":"p","to":%d}\n'
 
 
 class Writer(NamedTuple):
-    """How a directory is prepared, written, and read by whoever wants it whole."""
+    """Functions that prepare a directory, write it, and read its state, which must be whole."""
 
     begin: object
     write: object
     read: object
     clean: object = lambda _directory: None
-    """What removes leftovers of killed writers that writers leave for a while."""
+    """Removes leftovers of killed writers that later writers leave for a while."""
     stays: tuple = ()
-    """The files that a writer which failed may leave."""
+    """Files that a failed writer may leave."""
     left: str = ""
-    """What the error of a writer says of what there was before."""
+    """The text about the old state in the error of a failed writer."""
 
 
 # Files
@@ -98,7 +98,7 @@ def read_lines(directory):
 
 
 def keep_row_index(directory):
-    """Count the rows of a file, and keep its row index beside it, if that is possible."""
+    """Count the rows of a file, and keep its row index beside it, if possible."""
     (source,) = headrace.open(directory / "rows.jsonl").sources
     opened = OpenedFile(source)
     index = RowIndex(10)
@@ -115,7 +115,7 @@ def begin_rows(directory, rows=300):
 
 
 def read_row_index(directory):
-    """Return nothing: a row index may be kept or not, but one that is kept is right."""
+    """Return nothing: a row index may be kept or not, but a kept one must be right."""
     with headrace.open(directory / "rows.jsonl") as rows:
         assert (len(rows), rows[299]["from"], rows[42]["to"]) == (300, 2, 2)
 
@@ -230,7 +230,7 @@ def compact_key(directory):
 
 
 def read_key(directory):
-    """Return what the index is that leads to rows; its answers are those of a scan."""
+    """Return the state of the index, whose answers must equal those of a scan."""
     path = directory / "rows.jsonl"
     return _read_keys(path, path.read_bytes())
 
@@ -366,7 +366,7 @@ WRITERS = FILES | SETS | INDEXES | SET_INDEXES
 
 
 def names(directory):
-    """Return what lies in a directory, without numbers."""
+    """Return the names below a directory, without numbers."""
     return {
         re.sub(r"\d+", "0", path.relative_to(directory).as_posix())
         for path in directory.rglob("*")
@@ -389,7 +389,7 @@ def in_directory(root, name, begin):
 
 
 def refuse_unclear(error, directory):
-    """Raise unless an error says which file it is about, and what is wrong with it."""
+    """Raise unless an error names its file, and its reason."""
     if not isinstance(error, HeadraceError):
         assert isinstance(error, OSError), repr(error)
         assert str(error.filename).startswith(str(directory)), repr(error)
@@ -398,7 +398,7 @@ def refuse_unclear(error, directory):
 
 
 def calls_of(writer, directory):
-    """Run a writer in peace; return the calls it made."""
+    """Run a writer without faults; return its calls."""
     system = FailingSystem(0)
     with dying(system):
         writer.write(directory)
@@ -407,9 +407,9 @@ def calls_of(writer, directory):
 
 @pytest.fixture
 def root(monkeypatch):
-    """Return a directory in memory: nothing of this depends on the disk.
+    """Return a directory in memory: nothing here depends on the disk.
 
-    Temporary files there may be removed as soon as no process has them locked.
+    Temporary files may be removed there as soon as no process holds their locks.
     """
     monkeypatch.setattr(atomic, "_LEFT_SECONDS", 0)
     monkeypatch.setattr(checkpoints, "SMALLEST_KEPT", 0)
