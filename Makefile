@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 EXTRAS := spark,tui,arrow,remote,dev
+# On a CI server (CI=true) the core is built for a short compile, with overflow checks.
+PROFILE ?= $(if $(CI),ci,release)
 
 .PHONY: help setup demo test check unit bench conformance sweep crash fuzz clean need-cargo need-cxx need-java
 
@@ -28,7 +30,7 @@ $(READY): pyproject.toml $(RUST) | need-cargo
 		|| { echo "headrace needs Python 3.11 or later; run: make PYTHON=python3.12"; exit 1; }
 	$(BIN)/python -m pip install -q --upgrade pip
 	$(BIN)/python -m pip install -q 'maturin>=1.9,<2'
-	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop -q --release --extras $(EXTRAS)
+	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop -q --profile $(PROFILE) --extras $(EXTRAS)
 	@touch $@
 
 demo: need-java setup
@@ -36,7 +38,7 @@ demo: need-java setup
 	$(BIN)/headrace demo target/demo
 
 test: need-java check
-	cargo test -q --workspace --locked
+	cargo test -q --locked -p headrace-core --profile ci
 	$(BIN)/pytest -q -n 2 --dist loadgroup --no-loadscope-reorder
 
 unit: setup
