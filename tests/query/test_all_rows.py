@@ -228,6 +228,25 @@ def test_a_row_whose_key_fails_is_one_bad_row(rows, query, kept, engine):
     assert result.stats.bad == 1
 
 
+@pytest.mark.parametrize(
+    ("query", "kept"),
+    [
+        ("$.rows().min_by(xs.count(@ > 1)).id", 0),
+        ("$.rows().sort(xs.filter(@ > 1)).first().id", 0),
+        ("$.rows().find(id == 1) -> row | try row.xs.filter(@ > 1) else 7", 7),
+    ],
+)
+def test_a_key_fails_on_what_has_no_elements(tmp_path, query, kept):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"id": 0, "xs": [1]}\n{"id": 1, "xs": 3}\n')
+    with headrace.open(path, index=False) as dataset:
+        if "try" not in query:
+            with pytest.raises(RowFailedError) as failed:
+                dataset.query(query).to_list()
+            assert failed.value.line == 2
+        assert dataset.query(query, on_error="skip").to_list() == [kept]
+
+
 def test_a_key_of_all_rows_is_no_key_of_each(rows):
     with pytest.raises(QueryMeaningError, match="distinct_by is a key of each row"):
         rows.query("id", distinct_by="$.rows()")

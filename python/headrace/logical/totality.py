@@ -9,13 +9,15 @@ _TOTAL_NODES = (
     ast.Literal, ast.Root, ast.Current, ast.Name, ast.And, ast.Or, ast.Not, ast.Coalesce,
     ast.IsKind, ast.Conditional, ast.ArrayLiteral, ast.Path, ast.Compare,
 )  # fmt: skip
-_TOTAL_STEPS = (ast.Field, ast.Index, ast.Slice, ast.Each, ast.InlineFilter)
-_TOTAL_METHODS = frozenset(
+_TOTAL_STEPS = (ast.Field, ast.Index, ast.Slice)
+_GIVING_ARRAYS = frozenset(
     {
-        "all", "any", "compact", "count", "distinct", "filter", "find", "find_all", "first", "flat_map",
-        "last", "map", "reverse", "rows", "skip", "sort", "take", "unique", "unique_by",
+        "compact", "distinct", "filter", "find_all", "flat_map", "map", "reverse", "rows", "skip", "sort",
+        "take", "unique", "unique_by",
     }
 )  # fmt: skip
+_TOTAL_METHODS = _GIVING_ARRAYS | {"all", "any", "count", "find", "first", "last"}
+"""Builtins that do not fail on an array, with total arguments."""
 _COUNTING = frozenset({"first", "last", "skip", "take"})
 
 
@@ -23,7 +25,10 @@ def cannot_fail(tree: ast.Node) -> bool:
     """Whether an expression has a value for every document; False in doubt.
 
     >>> from headrace.language.parser import parse
-    >>> cannot_fail(parse("$.filter(a.b > 1).map({a: b})")), cannot_fail(parse("a + 1"))
+    >>> (
+    ...     cannot_fail(parse("$.rows().filter(a.b > 1)")),
+    ...     cannot_fail(parse("a.filter(b)")),
+    ... )
     (True, False)
     """
     return all(map(_is_total, traversal.walk(tree)))
@@ -39,15 +44,32 @@ def _is_total(node: ast.Node) -> bool:
             return False
         case ast.Lambda(params):
             return len(params) == 1
-        case ast.Path(_, steps):
-            return all(map(_is_total_step, steps))
+        case ast.Path(base, steps):
+            return _are_total(base, steps)
         case _:
             return isinstance(node, _TOTAL_NODES)
 
 
-def _is_total_step(step: ast.Step) -> bool:
-    if not isinstance(step, ast.Method):
-        return isinstance(step, _TOTAL_STEPS)
+def _are_total(base: ast.Node, steps: tuple[ast.Step, ...]) -> bool:
+    """Whether no step fails: what takes elements stands behind what always is an array."""
+    is_array = isinstance(base, ast.ArrayLiteral)
+    for step in steps:
+        match step:
+            case ast.Method(name):
+                if not (is_array or name == "rows") or not _is_total_method(step):
+                    return False
+                is_array = name in _GIVING_ARRAYS
+            case ast.Each() | ast.InlineFilter():
+                if not is_array:
+                    return False
+            case _:
+                if not isinstance(step, _TOTAL_STEPS):
+                    return False
+                is_array = is_array and isinstance(step, ast.Slice)
+    return True
+
+
+def _is_total_method(step: ast.Method) -> bool:
     return step.name in _TOTAL_METHODS and all(
         _is_total_argument(step.name, arg) for arg in step.args
     )
