@@ -6,7 +6,7 @@ use std::{
 };
 
 use headrace_core::{
-    blocks::{BlockFile, BlockTable, Coding, ahead::Ahead},
+    blocks::{Ahead, BlockFile, BlockTable, Coding},
     codec,
     decode::{self, DecodeLimits},
     input::{DataFile, ReadAt},

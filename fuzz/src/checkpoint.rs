@@ -37,7 +37,7 @@ fn use_it(bytes: Vec<u8>) {
     }
 }
 
-/// Nobody guesses a checksum: put the right ones in.
+/// Random bytes never match a checksum, so put the right ones in.
 fn with_checksums(mut bytes: Vec<u8>) -> Vec<u8> {
     const KEY: &[u8] = b"\"crc32c\":\"";
     let Some((header, entries)) = bytes.split_at_mut_checked(HEADER_BYTES) else { return bytes };

@@ -4,10 +4,8 @@ use std::sync::Arc;
 
 use headrace_core::{
     graph::{
-        Direction, Expansion, GraphIndex, GraphView, Which,
-        events::Events,
-        expand::{Emit, Options},
-        shortest_path, stats,
+        Direction, Emit, Events, Expansion, GraphIndex, GraphView, Options, Which, shortest_path,
+        stats,
     },
     input::DataFile,
     sealed::{AnyBaseDelta, BaseDelta, IndexFile},

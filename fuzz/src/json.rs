@@ -25,7 +25,7 @@ pub fn json(bytes: &[u8]) {
     let again = again.parse(&text, &limits).expect("what we write is JSON");
     assert!(equal(document.root(), again.root(), &arena));
 
-    // Whoever has seen the row expects its keys, and finds the same in it.
+    // A tape that has learned the keys of the row finds the same in it.
     let mut learned = Tape::learning(Lanes::all());
     learned.parse(bytes, &limits).expect("it was before");
     let learned = learned.parse(bytes, &limits).expect("it was before");

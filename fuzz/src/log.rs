@@ -82,7 +82,7 @@ fn scan(data: &[u8]) {
     assert_eq!(Lines::of(&data[..end], &mut checking()).1, None);
 }
 
-/// Nobody guesses a checksum: put the right ones in.
+/// Random bytes never match a checksum, so put the right ones in.
 fn with_checksums(entries: &[u8]) -> Vec<u8> {
     let mut entries = entries.to_vec();
     for entry in entries.chunks_exact_mut(ENTRY_BYTES) {

@@ -21,7 +21,7 @@ const DOCUMENTS: [&[u8]; 4] = [
     "\"\\u00e9\\n1,2;x=<\u{e9}\u{1f600}>\"".as_bytes(),
 ];
 
-/// How long a program runs before it is told to stop.
+/// How long a program runs before it is interrupted.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Bytes are refused, or they are a program; it has an answer that is JSON, or a fault. Over a

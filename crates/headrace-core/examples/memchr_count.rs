@@ -1,6 +1,6 @@
 //! Counts the rows of a file as plainly as can be: the bar for the row index.
 //!
-//! `memchr_count FILE [BUFFER_BYTES]`; the buffer is that of the row index unless told.
+//! `memchr_count FILE [BUFFER_BYTES]`; [default: the buffer of the row index].
 
 #![allow(clippy::print_stdout, reason = "a program says its answer there")]
 

@@ -1,4 +1,4 @@
-//! Answers as a table: which columns there are, and what stands in their cells.
+//! Cells: answers as a table of columns.
 //!
 //! Answers are lines of JSON. The fields of an object are cells of the columns they are
 //! called by; any other answer is a cell of the column [`VALUE`], and null is a row of empty
@@ -30,7 +30,7 @@ pub enum Spelling {
 pub struct Cells {
     /// A cell for each column of each answer; `None` for null and what is missing.
     pub rows: Vec<Vec<Option<String>>>,
-    /// Columns that nobody asked for, each with the position of the first answer that has it.
+    /// Unknown columns, each with the position of the first answer that has it.
     pub others: Vec<(usize, String)>,
 }
 
@@ -77,7 +77,7 @@ pub struct Records {
     pub text: Vec<u8>,
     /// How many there are.
     pub count: usize,
-    /// The column of the next answer that nobody asked for.
+    /// The unknown column of the next answer.
     pub stranger: Option<String>,
 }
 

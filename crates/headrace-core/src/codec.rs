@@ -19,7 +19,7 @@ use liblzma::{read::XzDecoder, write::XzEncoder};
 use zstd::stream::write::Encoder as ZstdEncoder;
 
 use crate::{
-    Error,
+    Error, ErrorKind,
     blocks::encode::{self, BlockFormat},
 };
 
@@ -214,7 +214,7 @@ impl Read for Counted {
     }
 }
 
-/// Turns a decoder's complaint into [`Error::Damaged`] with its position.
+/// Turns a decoder's complaint into [`crate::ErrorKind::Damaged`] with its position.
 struct Decoded {
     decoder: Input,
     taken: Arc<AtomicU64>,
@@ -231,7 +231,7 @@ impl Read for Decoded {
                     io::ErrorKind::UnexpectedEof => format!("the {name} data ends too early"),
                     _ => format!("the {name} data is damaged: {complaint}"),
                 };
-                Error::Damaged { offset: self.taken.load(Ordering::Relaxed), reason }.into()
+                Error::at(ErrorKind::Damaged, self.taken.load(Ordering::Relaxed), reason).into()
             }
         })
     }
@@ -268,7 +268,7 @@ impl<R: BufRead> Read for GzipMembers<R> {
     }
 }
 
-/// Pass over zero bytes; whether another member follows them.
+/// Skip zero bytes; whether another member follows them.
 fn skip_padding(input: &mut impl BufRead) -> io::Result<bool> {
     loop {
         let ahead = input.fill_buf()?;
@@ -358,7 +358,10 @@ mod tests {
             for length in SNIFF_BYTES..encoded.len() {
                 let (_, result) = decoded(&encoded[..length]);
                 let error = Error::from(result.unwrap_err());
-                assert!(matches!(error, Error::Damaged { .. }), "{name}, first {length}: {error}");
+                assert!(
+                    matches!(error, Error::At { kind: ErrorKind::Damaged, .. }),
+                    "{name}, first {length}: {error}"
+                );
             }
         }
     }
@@ -369,7 +372,10 @@ mod tests {
         assert_eq!(decoded(&padded).0, b"1\n");
         let (output, result) = decoded(&[gzip(b"1\n"), b"rubbish".to_vec()].concat());
         assert_eq!(output, b"1\n");
-        assert!(matches!(Error::from(result.unwrap_err()), Error::Damaged { .. }));
+        assert!(matches!(
+            Error::from(result.unwrap_err()),
+            Error::At { kind: ErrorKind::Damaged, .. }
+        ));
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub struct BadValue {
     pub line: u64,
     /// The byte that is to blame, or where the value begins.
     pub offset: u64,
-    /// Why.
+    /// What is wrong, in words.
     pub reason: String,
     /// Its bytes, unless they are too many.
     pub raw: Option<Vec<u8>>,

@@ -9,7 +9,7 @@ use std::{
 };
 
 use crate::{
-    Error,
+    Error, ErrorKind,
     codec::{self, Codec, Input},
     foreign,
 };
@@ -29,14 +29,14 @@ impl Default for DecodeLimits {
     }
 }
 
-/// So many decoded bytes are harmless whatever they were decoded from.
+/// Up to this many decoded bytes, the ratio is not checked.
 pub const RATIO_FROM: u64 = 256 << 20;
 
 impl DecodeLimits {
-    /// Look whether so many compressed bytes may stand for so many decoded ones.
+    /// Check the ratio of decoded and compressed bytes.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if not.
+    /// [`crate::ErrorKind::TooLarge`] if not.
     pub fn check(&self, decoded: u64, compressed: u64) -> Result<(), Error> {
         let reason = if decoded > self.max_decoded {
             format!("it decodes to more than {} bytes", self.max_decoded)
@@ -45,7 +45,7 @@ impl DecodeLimits {
         } else {
             return Ok(());
         };
-        Err(Error::TooLarge { offset: compressed, reason })
+        Err(Error::at(ErrorKind::TooLarge, compressed, reason))
     }
 }
 
@@ -96,7 +96,7 @@ struct Limited {
 
 impl Read for Limited {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // Asked before reading as well: whoever reads again is told again.
+        // Checked before reading as well, so that a second read fails again.
         self.limits.check(self.decoded, self.taken.load(Ordering::Relaxed))?;
         let count = self.decoder.read(buffer)?;
         if self.decoded == 0 {
@@ -132,7 +132,10 @@ mod tests {
         let limits = DecodeLimits { max_decoded: 5 << 20, ..DecodeLimits::default() };
         assert_eq!(decoded(zeros(5 << 20), limits).unwrap(), 5 << 20);
         let error = decoded(zeros(6 << 20), limits).unwrap_err();
-        assert!(matches!(error, Error::TooLarge { offset: 1.., .. }), "{error}");
+        assert!(
+            matches!(error, Error::At { kind: ErrorKind::TooLarge, offset: 1.., .. }),
+            "{error}"
+        );
     }
 
     #[test]

@@ -1,85 +1,87 @@
-//! What can go wrong below Python, and where.
+//! Errors of the core, each with the byte at which it shows.
 
 use std::{error, fmt, io};
 
 /// The core's result.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// A failure with the byte at which it shows.
+/// A failure, with the byte at which it shows.
 #[derive(Debug)]
 pub enum Error {
     /// The operating system refused.
     Io(io::Error),
-    /// Compressed bytes cannot be decoded; `offset` counts compressed bytes.
-    Damaged {
-        /// How much of the compressed input had been taken.
+    /// A byte of a file is wrong.
+    At {
+        /// Which file cannot be used, and why.
+        kind: ErrorKind,
+        /// The byte; see [`ErrorKind`].
         offset: u64,
-        /// What the decoder said.
-        reason: String,
-    },
-    /// The file is no longer the one that was opened.
-    Changed {
-        /// The byte that could not be read.
-        offset: u64,
-        /// What changed.
-        reason: String,
-    },
-    /// A sidecar file cannot be used; the data is not in doubt.
-    Sidecar {
-        /// The byte of the sidecar that does not fit.
-        offset: u64,
-        /// What does not fit.
-        reason: String,
-    },
-    /// What a file says of its own blocks is wrong; read in order, it may be whole.
-    Table {
-        /// The compressed byte at which that shows.
-        offset: u64,
-        /// What is wrong.
+        /// What is wrong with it.
         reason: String,
     },
     /// One block cannot be decoded; the others can.
     DamagedBlock(Box<DamagedBlock>),
-    /// A line of a log is not what was written.
-    Line {
-        /// Its first byte, after decompression.
-        offset: u64,
-        /// Which line, and what is wrong.
-        reason: String,
-    },
-    /// An index entry of a log cannot be used; its line may be good.
-    Entry {
-        /// Its first byte in the index.
-        offset: u64,
-        /// Of which line, and what is wrong.
-        reason: String,
-    },
-    /// The data is no text, so it has no rows.
+    /// The data is not text, so it has no rows.
     NoText {
-        /// What it is, and what helps.
-        reason: String,
-    },
-    /// Compressed bytes stand for more than whoever reads them allows.
-    TooLarge {
-        /// How much of the compressed input had been taken.
-        offset: u64,
-        /// What was exceeded.
+        /// The format that was recognised, and what to do.
         reason: String,
     },
 }
 
-/// Which block is damaged.
+/// The kinds of [`Error::At`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// Compressed bytes cannot be decoded. The offset counts compressed bytes taken.
+    Damaged,
+    /// The file is no longer the one that was opened.
+    Changed,
+    /// A sidecar file or index cannot be used; the data is not in doubt. The offset is a byte of it.
+    Sidecar,
+    /// The block table inside a compressed file is wrong; read in order, the file may be whole.
+    Table,
+    /// A line of a log is not the one that was written. The offset is its first byte, decompressed.
+    Line,
+    /// An index entry of a log cannot be used; its line may be good. The offset is its first byte.
+    Entry,
+    /// The decoded data is larger than the reader allows. The offset counts compressed bytes taken.
+    TooLarge,
+}
+
+impl ErrorKind {
+    /// The name by which Python knows the kind.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Damaged => "damaged",
+            Self::Changed => "changed",
+            Self::Sidecar => "sidecar",
+            Self::Table => "table",
+            Self::Line => "line",
+            Self::Entry => "entry",
+            Self::TooLarge => "too_large",
+        }
+    }
+}
+
+impl Error {
+    /// The error of a byte.
+    pub fn at(kind: ErrorKind, offset: u64, reason: impl Into<String>) -> Self {
+        Self::At { kind, offset, reason: reason.into() }
+    }
+}
+
+/// A block that cannot be decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DamagedBlock {
-    /// Where it begins in the file.
+    /// Its first byte in the file.
     pub offset: u64,
     /// Its number.
     pub block: u64,
-    /// Its first row and the first behind it, where they were counted.
+    /// Its first row and the first one behind it, if the table counts rows.
     pub rows: Option<(u64, u64)>,
-    /// Where the next one begins, after decompression.
+    /// The first byte of the next block, after decompression.
     pub next: u64,
-    /// What is wrong.
+    /// Why decoding failed.
     pub reason: String,
 }
 
@@ -87,13 +89,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io(error) => error.fmt(f),
-            Self::Damaged { offset, reason }
-            | Self::Changed { offset, reason }
-            | Self::Sidecar { offset, reason }
-            | Self::Table { offset, reason }
-            | Self::Line { offset, reason }
-            | Self::Entry { offset, reason }
-            | Self::TooLarge { offset, reason } => write!(f, "{reason} (byte {offset})"),
+            Self::At { offset, reason, .. } => write!(f, "{reason} (byte {offset})"),
             Self::NoText { reason } => f.write_str(reason),
             Self::DamagedBlock(damaged) => {
                 write!(f, "{} (block {}, byte {})", damaged.reason, damaged.block, damaged.offset)

@@ -1,7 +1,7 @@
 //! Positional reading.
 //!
-//! Data is read with `pread` and never through a mapping: a mapped file that
-//! somebody truncates kills the process, a short `pread` is an error we can name.
+//! Data is read with `pread` and never through a mapping: if another process truncates a
+//! mapped file, ours is killed; a short `pread` is an error we can report.
 
 use std::{
     fs::File,
@@ -15,7 +15,7 @@ use std::{
     time::UNIX_EPOCH,
 };
 
-use crate::Error;
+use crate::{Error, ErrorKind};
 
 /// Bytes read at a time where nothing but their sum is wanted.
 const DIGEST_BYTES: usize = 256 * 1024;
@@ -23,7 +23,7 @@ const DIGEST_BYTES: usize = 256 * 1024;
 /// What a file looked like: enough to notice that it is another one now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
-    /// Bytes.
+    /// Its size in bytes.
     pub size: u64,
     /// Last change of the content, in nanoseconds since the epoch.
     pub mtime_ns: i64,
@@ -31,7 +31,7 @@ pub struct Stat {
     pub ctime_ns: i64,
 }
 
-/// Bytes that can be read at any position, by several threads at once.
+/// Bytes that can be read at any position, by several threads at the same time.
 pub trait ReadAt: Send + Sync {
     /// Read into `buffer` from `offset` on; 0 means the end.
     ///
@@ -169,7 +169,7 @@ impl DataFile {
     /// Fill all of `buffer`; a file that ends earlier has shrunk.
     ///
     /// # Errors
-    /// [`Error::Changed`] where the file ends too early.
+    /// [`crate::ErrorKind::Changed`] where the file ends too early.
     pub fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> crate::Result<()> {
         let mut done = 0;
         while done < buffer.len() {
@@ -183,13 +183,13 @@ impl DataFile {
 }
 
 fn shrank(offset: u64) -> Error {
-    Error::Changed { offset, reason: "the file became shorter while it was being read".into() }
+    Error::at(ErrorKind::Changed, offset, "the file became shorter while it was being read")
 }
 
 /// XXH3 of the first `size` bytes of `file`.
 ///
 /// # Errors
-/// What reading says; [`Error::Changed`] where the file is shorter.
+/// Errors of reading; [`crate::ErrorKind::Changed`] where the file is shorter.
 pub fn digest(file: &DataFile, size: u64) -> crate::Result<u64> {
     let mut state = xxhash_rust::xxh3::Xxh3::new();
     let mut buffer = vec![0; DIGEST_BYTES];
@@ -252,6 +252,9 @@ mod tests {
     fn a_file_that_shrank_is_an_error_with_its_position() {
         let file = Arc::new(DataFile::new(b"0123".to_vec()));
         let error = RangeReader::new(file, 0, 10).read_to_end(&mut Vec::new()).unwrap_err();
-        assert!(matches!(Error::from(error), Error::Changed { offset: 4, .. }));
+        assert!(matches!(
+            Error::from(error),
+            Error::At { kind: ErrorKind::Changed, offset: 4, .. }
+        ));
     }
 }

@@ -1,8 +1,9 @@
 //! The byte loops of Headrace.
 //!
-//! Finding rows, reading them, checking them, decompressing them. No Python, and no
-//! threads but those that whoever calls asks for ([`blocks::workers`]); every loop can be
-//! driven over a byte slice.
+//! Finding rows, reading them, checking them, decompressing them. No Python, no unsafe code,
+//! and threads only on request ([`blocks`]); every loop can run over a byte slice.
+//!
+//! Each module is a namespace; its items have one path.
 
 #![forbid(unsafe_code)]
 
@@ -13,7 +14,7 @@ pub mod codec;
 
 pub mod convert;
 pub mod decode;
-pub mod error;
+mod error;
 pub mod foreign;
 pub mod graph;
 pub mod input;
@@ -28,4 +29,4 @@ pub mod times;
 pub mod value;
 
 pub use crc32c::crc32c;
-pub use error::{Error, Result};
+pub use error::{DamagedBlock, Error, ErrorKind, Result};

@@ -13,11 +13,11 @@ pub const FIRST_BAD: usize = 10;
 /// A line that is not a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadRow {
-    /// Which row.
+    /// The row, counted from 0.
     pub number: u64,
     /// The byte of the source at which it stops being JSON.
     pub offset: u64,
-    /// Why.
+    /// What is wrong, in words.
     pub reason: String,
 }
 

@@ -6,11 +6,7 @@ use std::{io::Cursor, sync::Arc};
 
 use headrace_core::{
     arrow::read::{Before, Columns, Shape},
-    blocks::{
-        BlockFile, BlockTable, Coding,
-        pack::{Packer, Sizes},
-        seek_table,
-    },
+    blocks::{BlockFile, BlockTable, Coding, Packer, Sizes, seek_table},
     codec::by_name,
     input::{DataFile, RangeReader},
     json::Limits,
@@ -231,7 +227,7 @@ fn blocks_are_decoded_into_used_memory() {
             assert!(stream.next_batch(&mut batch, 1000, usize::MAX).unwrap());
         }
     };
-    // As many as are kept are decoded into memory of their own.
+    // Each of the kept blocks has its own memory.
     read(20);
     let counted = allocation_counter::measure(|| read(20));
     // What is shared between those who read a block, and nothing for its 30,000 rows.

@@ -1,4 +1,4 @@
-//! Some rows, as Python takes them.
+//! Batches of rows for Python.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -23,7 +23,7 @@ impl RowBatch {
         Self { rows, spare: None }
     }
 
-    /// A batch whose memory is used again when nobody needs it any more.
+    /// A batch whose memory goes back to `spare` when it is dropped.
     pub(crate) fn returning(rows: rows::RowBatch, spare: &Arc<Spare>) -> Self {
         Self { rows, spare: Some(Arc::clone(spare)) }
     }
@@ -37,8 +37,8 @@ impl Drop for RowBatch {
     }
 }
 
-/// The memory of a batch that is done with: getting it anew from the system for each
-/// batch takes as long as reading the rows into it.
+/// The memory of a dropped batch: allocating it anew for each batch takes as long as reading the
+/// rows into it.
 #[derive(Default)]
 pub(crate) struct Spare(Mutex<rows::RowBatch>);
 
@@ -54,7 +54,7 @@ impl Spare {
 
 #[pymethods]
 impl RowBatch {
-    /// Rows that stand in no file; offsets are counted from the beginning of each.
+    /// Rows that are in no file; offsets count from the beginning of each row.
     #[staticmethod]
     fn of_contents(first_row: u64, contents: Vec<PyBackedBytes>) -> Self {
         let mut rows = rows::RowBatch::default();
@@ -110,7 +110,7 @@ impl RowBatch {
         PyBytes::new(py, &joined)
     }
 
-    /// Rows `start` to `start + count` of this batch, as far as there are any.
+    /// Rows `start` to `start + count` of this batch, or up to its end.
     fn slice(&self, py: Python<'_>, start: usize, count: usize) -> Self {
         Self::new(py.detach(|| self.rows.slice(start, count)))
     }

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use headrace_core::{
-    Error,
+    DamagedBlock, Error, ErrorKind,
     blocks::{self, BlockFile, Coding, member, seek_table},
-    error::DamagedBlock,
     input::Stat,
     rows::{self, checkpoint_file::Fingerprint},
 };
@@ -146,7 +145,11 @@ impl BlockTable {
                         let DamagedBlock { offset, rows, reason, .. } = *found;
                         wrong.push(BadBlock { block: at, offset, rows, reason });
                     }
-                    Err(Error::Table { offset, reason } | Error::Sidecar { offset, reason }) => {
+                    Err(Error::At {
+                        kind: ErrorKind::Table | ErrorKind::Sidecar,
+                        offset,
+                        reason,
+                    }) => {
                         wrong.push(BadBlock { block: at, offset, rows: None, reason });
                     }
                     Err(error) => return Err(error),

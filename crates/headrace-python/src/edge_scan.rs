@@ -1,6 +1,6 @@
 //! Edge scan: the edges of some nodes among rows that are read in order.
 
-use headrace_core::graph::edge_scan;
+use headrace_core::graph;
 use pyo3::{prelude::*, types::PyBytes};
 
 use crate::{
@@ -38,7 +38,7 @@ impl ScannedEdges {
 /// Finds the edges of some nodes by reading every edge.
 #[pyclass(frozen, module = "headrace._native")]
 pub(crate) struct EdgeScan {
-    scan: edge_scan::EdgeScan,
+    scan: graph::EdgeScan,
 }
 
 #[pymethods]
@@ -53,9 +53,7 @@ impl EdgeScan {
     ) -> PyResult<Self> {
         let direction = direction_of(direction)?;
         let texts = |texts: Vec<String>| texts.into_iter().map(String::into_bytes).collect();
-        Ok(Self {
-            scan: edge_scan::EdgeScan::new(nodes.map(texts), predicates.map(texts), direction),
-        })
+        Ok(Self { scan: graph::EdgeScan::new(nodes.map(texts), predicates.map(texts), direction) })
     }
 
     /// Scan the next thousands of rows of a stream, as `scan` reads them; `None` at its end.
@@ -67,7 +65,7 @@ impl EdgeScan {
     ) -> PyResult<Option<ScannedEdges>> {
         let found = py.detach(|| {
             let (mut stream, mut scan) = (stream.lock(), scan.lock());
-            let mut found = edge_scan::ScannedEdges::default();
+            let mut found = graph::ScannedEdges::default();
             for looked_at in 0..ROWS_AT_ONCE {
                 let Some(row) = stream.next_row()? else {
                     return Ok((looked_at > 0).then_some(found));

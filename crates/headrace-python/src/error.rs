@@ -2,7 +2,7 @@
 
 use std::io;
 
-use headrace_core::{Error, error::DamagedBlock};
+use headrace_core::{DamagedBlock, Error};
 use pyo3::{
     PyErr, create_exception,
     exceptions::{PyException, PyOSError},
@@ -25,14 +25,8 @@ pub(crate) fn to_python(error: Error) -> PyErr {
                 Err(error) => os_error(error),
             };
         }
-        Error::Damaged { offset, reason } => ("damaged", offset, reason),
-        Error::Changed { offset, reason } => ("changed", offset, reason),
-        Error::Sidecar { offset, reason } => ("sidecar", offset, reason),
-        Error::Table { offset, reason } => ("table", offset, reason),
-        Error::Line { offset, reason } => ("line", offset, reason),
-        Error::Entry { offset, reason } => ("entry", offset, reason),
+        Error::At { kind, offset, reason } => (kind.name(), offset, reason),
         Error::NoText { reason } => ("no_text", 0, reason),
-        Error::TooLarge { offset, reason } => ("too_large", offset, reason),
         Error::DamagedBlock(damaged) => {
             let DamagedBlock { offset, block, rows, next, reason } = *damaged;
             return KernelError::new_err(("block", offset, reason, block, rows, next));

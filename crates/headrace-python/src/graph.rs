@@ -9,13 +9,8 @@ use std::{
 use headrace_core::{
     Result,
     graph::{
-        self, Adjacency, Direction, EdgeFields, EdgeRuns, Expansion, GraphView, KeyedEdges, Which,
-        events::{Event, Events},
-        expand::{Emit, Options},
-        follow::Edges,
-        path::Way,
-        stats::Degrees,
-        write::{Outcome, Plan},
+        self, Adjacency, Degrees, Direction, EdgeFields, EdgeRuns, Edges, Emit, Event, Events,
+        Expansion, GraphView, KeyedEdges, Options, Outcome, Plan, Way, Which,
     },
     input::DataFile,
     keys::SetSegments,
@@ -138,12 +133,12 @@ impl GraphRuns {
         .map_err(to_python)
     }
 
-    /// Sort what is there; several can do so at once. Raises also what went wrong before.
+    /// Sort the records; several threads may do so at the same time. Raises an earlier failure as well.
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
         self.runs.finish(py, EdgeRuns::finish)
     }
 
-    /// Write all that is there to a new file, for another process. Raises also what went wrong
+    /// Write all records to a new file, for another process. Raises also what went wrong
     /// before.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         self.runs.finish(py, |runs| runs.save(&fs::File::create_new(path)?))
@@ -236,7 +231,7 @@ impl GraphIndex {
         let found = py.detach(|| graph::stats(&self.index, &|| !signals::caught()));
         let found = found.map_err(to_python)?;
         signals::raised()?;
-        // Raised above, unless somebody has taken it.
+        // Raised above, unless another thread has taken it.
         let found = found.ok_or_else(|| PyKeyboardInterrupt::new_err(()))?;
         let predicates: Vec<_> =
             found.predicates.iter().map(|(text, count)| (said(text), *count)).collect();
@@ -402,7 +397,7 @@ impl GraphAccess {
             Way::NoNode(id) => {
                 return Err(pyo3::exceptions::PyLookupError::new_err(said(&id).into_owned()));
             }
-            // Raised above, unless somebody has taken it.
+            // Raised above, unless another thread has taken it.
             Way::Stopped => return Err(PyKeyboardInterrupt::new_err(())),
         };
         let mut texts = Texts::default();
@@ -479,7 +474,7 @@ struct Expanding {
     expansion: Expansion,
     view: Box<dyn Adjacency>,
     texts: Texts,
-    /// Events that were told of, whose memory is used again.
+    /// Events that were returned; their memory is used again.
     steps: Events,
 }
 
@@ -492,9 +487,9 @@ pub(crate) struct GraphExpansion {
 
 #[pymethods]
 impl GraphExpansion {
-    /// About `most` more steps, none when all is done. A node that was reached is its id, its
-    /// level and the predicate that led to it; an edge is from, predicate, to, where its row
-    /// begins, and whether it led to a node for the first time.
+    /// About `most` more events, none at the end. A node is its id, its level and the predicate
+    /// that led to it; an edge is from, predicate, to, the byte of its row, and whether it reached
+    /// its node first.
     fn advance<'py>(&self, py: Python<'py>, most: usize) -> PyResult<Bound<'py, PyList>> {
         let steps = py.detach(|| {
             let mut state = self.lock();
@@ -522,13 +517,13 @@ impl GraphExpansion {
         self.lock_attached(py).expansion.missing().iter().map(|id| said(id).into_owned()).collect()
     }
 
-    /// Predicates that were asked for and that no edge has, as far as that is known.
+    /// Requested predicates that no edge has, as far as that is known.
     #[getter]
     fn unknown(&self) -> Vec<String> {
         self.unknown.clone()
     }
 
-    /// Whether there are more nodes than were told of.
+    /// Whether the limit left nodes out.
     #[getter]
     fn truncated(&self, py: Python<'_>) -> bool {
         self.lock_attached(py).expansion.truncated()
@@ -552,7 +547,7 @@ impl GraphExpansion {
         go(expansion, &mut **view)
     }
 
-    /// Whoever is at work may ask for Python, so nobody waits for it while holding that.
+    /// The thread that holds the lock may need the GIL, so wait for the lock without the GIL.
     fn lock_attached<'s>(&'s self, py: Python<'_>) -> MutexGuard<'s, Expanding> {
         self.state.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
     }

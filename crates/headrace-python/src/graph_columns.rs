@@ -1,9 +1,6 @@
 //! Edges of a graph, and what is reached along them, as columns.
 
-use headrace_core::graph::{
-    columns::{Texts, columns},
-    reached::reached,
-};
+use headrace_core::graph::{Texts, columns, reached};
 use pyo3::{exceptions::PyKeyboardInterrupt, prelude::*, types::PyBytes};
 
 use crate::{

@@ -21,7 +21,7 @@ use crate::{
     source::{Decoding, File, Source},
 };
 
-/// Where every so manieth row of a source begins.
+/// The row index of a source: the checkpoint of every `interval`-th row.
 #[pyclass(frozen, module = "headrace._native")]
 pub(crate) struct RowIndex {
     index: rows::RowIndex,
@@ -46,7 +46,7 @@ impl RowIndex {
         Self { index: rows::RowIndex::new(interval) }
     }
 
-    /// The finished index of rows that somebody else knows: see the core's function.
+    /// A finished index of known checkpoints: see the core's function.
     #[staticmethod]
     #[pyo3(signature = (interval, offsets, total_rows, size, *, terminated = true, bom = false))]
     fn known(

@@ -10,10 +10,7 @@ use headrace_core::{
     Error,
     input::DataFile,
     json::Limits,
-    keys::{
-        self, Continued, Found, KeyFields, Lookup, SetSegments,
-        write::{Outcome, Plan},
-    },
+    keys::{self, Continued, Found, KeyFields, Lookup, Outcome, Plan, SetSegments},
     rows,
     sealed::{BaseDelta, IndexFile, Lines},
 };
@@ -43,7 +40,7 @@ pub(crate) struct KeyRequest {
 
 #[pymethods]
 impl KeyRequest {
-    /// The key that a JSON text says, of a key with so many fields.
+    /// The key of a JSON text, for an index with this number of fields.
     #[new]
     fn new(json: &str, fields: usize, typed: bool) -> PyResult<Self> {
         match keys::Request::parse(json, fields, typed) {
@@ -78,12 +75,12 @@ impl KeyRuns {
         py.detach(|| self.runs.with(|runs| runs.add(packet))).map_err(to_python)
     }
 
-    /// Sort what is there; several can do so at once. Raises also what went wrong before.
+    /// Sort the records; several threads may do so at the same time. Raises an earlier failure as well.
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
         self.runs.finish(py, keys::Runs::finish)
     }
 
-    /// Write all that is there to a new file, for another process. Raises also what went wrong
+    /// Write all records to a new file, for another process. Raises also what went wrong
     /// before.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         self.runs.finish(py, |runs| runs.save(&fs::File::create_new(path)?, 0).map(drop))
@@ -226,7 +223,7 @@ impl KeyScan {
 /// Keys to be found in one pass.
 #[pyclass(frozen, module = "headrace._native")]
 pub(crate) struct WantedKeys {
-    wanted: keys::scan::Wanted,
+    wanted: keys::Wanted,
 }
 
 #[pymethods]
@@ -234,7 +231,7 @@ impl WantedKeys {
     #[new]
     fn new(requests: Vec<Py<KeyRequest>>) -> Self {
         let requests = requests.iter().map(|request| request.get().request.clone());
-        Self { wanted: keys::scan::Wanted::new(requests.collect()) }
+        Self { wanted: keys::Wanted::new(requests.collect()) }
     }
 }
 
@@ -509,7 +506,7 @@ impl KeyIndex {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A reader that nobody uses.
+    /// Take an unused reader, or make one.
     fn reader(&self) -> keys::KeyReader {
         let meta = self.index.base().meta();
         let limits = Limits { max_depth: meta.made_of.max_depth };

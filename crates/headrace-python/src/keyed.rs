@@ -31,10 +31,10 @@ pub(crate) struct KeyedRows {
 
 #[pymethods]
 impl KeyedRows {
-    /// `key` is the code of the program that gives the key of what comes out of `stages`, and which
-    /// then goes through `then`; without it, keys are empty. If there are any in `falling`, it gives an
-    /// array of so many keys, each of which falls or rises. With `joins`, a key that finds nothing is empty; with `compact`,
-    /// rows that are elements lose their spaces.
+    /// `key` is the code of a program that returns the key of an element of `stages`; the element
+    /// then goes through `then`. Without `key`, keys are empty. With `falling`, the program returns
+    /// an array with a key for each entry, true for descending. With `joins`, a key that matches
+    /// nothing is empty; with `compact`, rows that are elements lose their spaces.
     #[new]
     #[pyo3(signature = (
         key, *, stages, then, falling, joins, compact, max_depth, frame = None, whole = false, sources = None

@@ -127,7 +127,7 @@ impl LogLines {
         self.lines.end_of(count)
     }
 
-    /// How many from position `start` on have no more than so many rows and bytes.
+    /// The number of lines from position `start` on that fit into `max_rows` and `max_bytes`.
     fn fitting(&self, start: usize, max_rows: u64, max_bytes: u64) -> usize {
         self.lines.fitting(start, max_rows, max_bytes)
     }
@@ -233,8 +233,8 @@ impl LogTail {
         locked(&self.scan).offset()
     }
 
-    /// The next lines, about so many bytes of them, and why they end, if they do: `end`; `whole`
-    /// or `torn`, what is left has no newline; `bad`, with a reason.
+    /// The next lines, about `enough` bytes of them, and why they end, if they do: `end`; `whole`
+    /// or `torn`, if the rest has no newline; `bad`, with a reason.
     fn next(&self, py: Python<'_>, enough: u64) -> PyResult<(LogLines, Option<Stopped>)> {
         let (lines, stop) = py.detach(|| locked(&self.scan).next(enough)).map_err(to_python)?;
         signals::raised()?;
@@ -332,8 +332,8 @@ pub(crate) struct LogMerge {
 
 #[pymethods]
 impl LogMerge {
-    /// Of so many logs. Lines come as they are, with `picked` as well where they are from; or with
-    /// `names`, which are JSON, as objects.
+    /// A merge of `logs` logs. Lines come unchanged, with `picked` also their origins; or as objects
+    /// with `names`, which are JSON.
     #[new]
     #[pyo3(signature = (logs, *, picked, names = None))]
     fn new(logs: usize, picked: bool, names: Option<Vec<Vec<u8>>>) -> PyResult<Self> {

@@ -6,10 +6,7 @@ use std::{
 };
 
 use headrace_core::{
-    blocks::{
-        encode::Settings,
-        pack::{self, Cause, Piece, Refusal, Sizes},
-    },
+    blocks::{self, Cause, Piece, Refusal, Settings, Sizes},
     codec::CODECS,
     input::Stat,
     json::Limits,
@@ -69,7 +66,7 @@ impl RowRefusal {
 #[pyclass(frozen, module = "headrace._native")]
 pub(crate) struct Packer {
     /// Boxed: it is aligned to 64 bytes, and Python aligns an object to no more than 16.
-    packer: Box<Mutex<pack::Packer>>,
+    packer: Box<Mutex<blocks::Packer>>,
 }
 
 #[pymethods]
@@ -91,7 +88,7 @@ impl Packer {
         let sizes = Sizes { block_bytes, max_bytes, max_logical_bytes, max_records };
         let check = max_depth.map(|max_depth| Limits { max_depth });
         let settings = Settings { level, values };
-        let packer = pack::Packer::new(codec_named(codec)?, &settings, sizes, check, threads)
+        let packer = blocks::Packer::new(codec_named(codec)?, &settings, sizes, check, threads)
             .map_err(|error| match error.kind() {
                 io::ErrorKind::InvalidInput => PyValueError::new_err(error.to_string()),
                 _ => error.into(),
@@ -165,7 +162,7 @@ impl Packer {
 }
 
 impl Packer {
-    fn lock(&self) -> std::sync::MutexGuard<'_, pack::Packer> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, blocks::Packer> {
         self.packer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -197,7 +194,7 @@ fn said(cause: Cause) -> (&'static str, usize, String) {
 /// A finished file of blocks.
 #[pyclass(frozen, module = "headrace._native")]
 pub(crate) struct Shard {
-    shard: pack::Shard,
+    shard: blocks::Shard,
 }
 
 #[pymethods]

@@ -44,7 +44,7 @@ pub(crate) fn builtins() -> Vec<Row> {
 /// What is wrong with a text as the argument of this name, if no row can make it right.
 #[pyfunction]
 pub(crate) fn wrong_literal(parameter: &str, text: &str) -> Option<String> {
-    query::builtins::check_literal(parameter, text).err()
+    query::check_literal(parameter, text).err()
 }
 
 fn parameter(parameter: Parameter) -> (String, String, bool) {
@@ -259,7 +259,7 @@ impl RowQuery {
         self.lock().rows.stand_in(Input { file: file.into(), lines_before, rows_before });
     }
 
-    /// Whether all lines have been given that were asked for.
+    /// Whether `limit` lines were written.
     #[getter]
     fn done(&self) -> bool {
         self.lock().rows.done()
@@ -310,9 +310,9 @@ pub(crate) struct StreamQuery {
 #[pymethods]
 impl StreamQuery {
     /// `reduction` is one of `lines`, `collect`, `last`, `last_from_end`, `count`, `count_by`, `sum`,
-    /// `avg`, `min`, `max`, `group` and `aggregate`; `limit` is how many elements the first four are about.
-    /// `prune` is a program that leaves so many elements of those that are collected. `slots` are those of
-    /// groups: each one of `count`, `sum`, `avg`, `min`, `max`, `numbers` and `collect`.
+    /// `avg`, `min`, `max`, `group` and `aggregate`; `limit` is the number of elements for the first four.
+    /// `prune` is a program that keeps the best elements, and their number. `slots` are the
+    /// aggregates of groups: each one of `count`, `sum`, `avg`, `min`, `max`, `numbers` and `collect`.
     #[new]
     #[pyo3(signature = (
         stages, *, reduction, limit, nulls, max_memory, max_depth, frame = None, whole = false,
@@ -482,7 +482,7 @@ impl StreamQuery {
         self.run.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ask the run something. A run may itself wait for Python, so Python must not wait for it.
+    /// Read a fact of the run. A run may need the GIL, so wait for its lock without the GIL.
     fn look<T: Send>(
         &self,
         py: Python<'_>,

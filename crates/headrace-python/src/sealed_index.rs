@@ -1,4 +1,4 @@
-//! What indexes of any kind have in common: what they are made of, and whether that is their source.
+//! What indexes of any kind share: their metadata, and whether they fit a source.
 
 use std::{
     fs,
@@ -7,12 +7,9 @@ use std::{
 };
 
 use headrace_core::{
-    Error, Result,
+    Error, ErrorKind, Result,
     input::DataFile,
-    sealed::{
-        AnyBaseDelta, BaseDelta, IndexFile, Lines, MadeOf, SourceMark,
-        source_hashes::{self, Fit},
-    },
+    sealed::{self, AnyBaseDelta, BaseDelta, Fit, IndexFile, Lines, MadeOf, SourceMark},
 };
 use pyo3::prelude::*;
 
@@ -96,13 +93,13 @@ impl From<PyMadeOf> for MadeOf {
 /// The hashes of the blocks of `[start, end)` of a file.
 #[pyfunction]
 pub(crate) fn hash_blocks(py: Python<'_>, file: &File, start: u64, end: u64) -> PyResult<Vec<u64>> {
-    py.detach(|| source_hashes::hash_blocks(&file.data, start, end)).map_err(to_python)
+    py.detach(|| sealed::hash_blocks(&file.data, start, end)).map_err(to_python)
 }
 
 /// The hash of all of `[start, end)` of a file.
 #[pyfunction]
 pub(crate) fn hash_all(py: Python<'_>, file: &File, start: u64, end: u64) -> PyResult<u64> {
-    py.detach(|| source_hashes::hash_all(&file.data, start, end)).map_err(to_python)
+    py.detach(|| sealed::hash_all(&file.data, start, end)).map_err(to_python)
 }
 
 /// An empty file that is there, to be written.
@@ -110,10 +107,10 @@ pub(crate) fn open_empty(path: &Path) -> Result<fs::File> {
     Ok(fs::OpenOptions::new().read(true).write(true).open(path)?)
 }
 
-/// What a thread collects for an index, until that is written.
+/// The records that a thread collects for an index.
 pub(crate) struct Collected<R> {
     runs: Mutex<Option<R>>,
-    /// Why nothing more can be put into them; it is not the fault of whoever is read.
+    /// Why they are full or broken. Kept apart: it is not an error of the source that is read.
     failure: Mutex<Option<Error>>,
 }
 
@@ -122,7 +119,7 @@ impl<R: Send> Collected<R> {
         Self { runs: Mutex::new(Some(runs)), failure: Mutex::default() }
     }
 
-    /// Use them, while nobody else does.
+    /// Use them under the lock.
     pub(crate) fn with<T>(&self, work: impl FnOnce(&mut R) -> Result<T>) -> Result<T> {
         work(self.lock().as_mut().ok_or_else(used_up)?)
     }
@@ -132,7 +129,7 @@ impl<R: Send> Collected<R> {
         *self.failure() = Some(failure);
     }
 
-    /// Sort what is there, or put it away. Raises also what went wrong before.
+    /// Sort what is there, or put it away. Raises an earlier failure as well.
     pub(crate) fn finish(
         &self,
         py: Python<'_>,
@@ -145,7 +142,7 @@ impl<R: Send> Collected<R> {
         .map_err(to_python)
     }
 
-    /// All of it, which nobody can use any more.
+    /// Take them; they cannot be used again.
     pub(crate) fn take(&self) -> Result<R> {
         self.lock().take().ok_or_else(used_up)
     }
@@ -160,7 +157,7 @@ impl<R: Send> Collected<R> {
 }
 
 fn used_up() -> Error {
-    Error::Sidecar { offset: 0, reason: "these runs are in an index already".into() }
+    Error::at(ErrorKind::Sidecar, 0, "these runs are in an index already")
 }
 
 /// An index of some kind that was opened, with or without a delta.

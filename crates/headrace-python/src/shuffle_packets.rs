@@ -15,7 +15,7 @@ pub(crate) struct KeyPackets {
 
 #[pymethods]
 impl KeyPackets {
-    /// For so many segments, a power of two.
+    /// `segments` is a power of two.
     #[new]
     fn new(segments: usize) -> Self {
         Self { packets: Mutex::new(keys::ShufflePackets::new(segments)) }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use headrace_core::{
-    blocks::{BlockFile, BlockTable, ahead::Ahead},
+    blocks::{Ahead, BlockFile, BlockTable},
     codec::{self, CODECS, Codec, Input},
     decode::{self, DecodeLimits},
     foreign,
@@ -54,8 +54,8 @@ pub(crate) struct File {
     blocks: Option<Arc<BlockFile>>,
     /// The entries of its lines, and what `data` checks, if it is a segment of a log.
     segment: Option<(Arc<SegmentEntries>, Arc<DataFile>)>,
-    /// Whether it is read through Python: a thread of ours that waits for the GIL would wait
-    /// for ever if whoever waits for the thread has it.
+    /// Whether it is read through Python. Worker threads must not read it: they would need the GIL,
+    /// which the thread that waits for them may hold.
     through_python: bool,
 }
 
@@ -216,7 +216,7 @@ impl Reader {
         Self::new(Box::new(io::Cursor::new(data)))
     }
 
-    /// What `read(length) -> bytes` gives, no more than so many each time, none at the end.
+    /// The bytes that `read(length) -> bytes` returns, at most `length` each time, none at the end.
     #[staticmethod]
     fn calling(read: Py<PyAny>) -> Self {
         Self::new(Box::new(Called(read)))
@@ -295,7 +295,7 @@ pub(crate) enum Source<'py> {
 
 impl Source<'_> {
     /// The decoded bytes of `[offset, end)`, counted before decoding; a pipe has no positions.
-    /// Blocks are decoded by so many threads.
+    /// `decoding` says how many threads decode blocks.
     pub(crate) fn input(
         &self,
         codec: &str,

@@ -72,7 +72,7 @@ fn kind_of(kind: &str) -> PyResult<JoinKind> {
 
 #[pymethods]
 impl Stage {
-    /// A stage of its own: its kind, the code of its program or how many, as it needs.
+    /// A stage without a second stream: its kind, and the code of its program or a count.
     #[staticmethod]
     fn plain(kind: &str, code: Option<&[u8]>, count: u64) -> PyResult<Self> {
         let program = || program(code.unwrap_or_default());

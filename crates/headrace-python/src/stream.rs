@@ -91,7 +91,7 @@ impl RowStream {
         py.detach(|| self.lock().offset())
     }
 
-    /// Pass over `count` rows, or all there are.
+    /// Skip `count` rows, or all there are.
     fn skip_rows(&self, py: Python<'_>, count: u64) -> PyResult<()> {
         py.detach(|| self.lock().skip_rows(count)).map_err(to_python)
     }

@@ -31,7 +31,7 @@ The next piece begins another file.
 
 
 class Choice(NamedTuple):
-    """Something besides the level that whoever writes can choose; from 0 to `most`."""
+    """A setting of a codec besides the level, from 0 to `most`."""
 
     name: str
     default: int

@@ -22,7 +22,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A query, the document it is asked of, and its answer, or ``error``."""
+    """A query, its document, and its answer, or ``error``."""
 
     query: str
     document: str

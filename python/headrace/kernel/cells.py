@@ -44,7 +44,7 @@ def cells(
     r"""Return the cells of each line, None for null and what is missing.
 
     Strings are as they are, or with `json` spelled as JSON like all else. Second come
-    the columns nobody asked for, each with the position of the first line that has it.
+    the unknown columns, each with the position of the first line that has it.
 
     >>> cells(b'{"a": 1.50}\n{"b": "x", "c": []}\n', ["a", "b"])
     ([['1.50', None], [None, 'x']], [(1, 'c')])

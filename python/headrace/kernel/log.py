@@ -61,7 +61,7 @@ FLAGS = ("crlf", "blank", "completed", "time reconstructed")
 
 
 class Place(NamedTuple):
-    """Where the next line of a file goes: behind so many `rows`, which `end` there."""
+    """Where the next line of a file goes: behind `rows` lines, which end at byte `end`."""
 
     salt: int
     file_number: int
@@ -70,7 +70,7 @@ class Place(NamedTuple):
     end: int = 0
 
     def at(self, rows: int, end: int) -> Place:
-        """Return the place behind so many rows of the same file."""
+        """Return another place of the same file."""
         return self._replace(rows=rows, end=end)
 
     @property

@@ -85,7 +85,7 @@ class Counts:
     """Rows of a query; rows = emitted + filtered + skipped + blank + outside.
 
     Over the stream of all rows, `emitted` are those that the answer is made of. `outside` are
-    lines of logs that were passed over because of their times.
+    lines of logs that were skipped because of their times.
     """
 
     rows: int = 0
@@ -175,12 +175,12 @@ class RowQuery:
         return Answers(lines, asked, None if refused is None else refused_row(*refused))
 
     def stand_in(self, file: str, lines_before: int, rows_before: int) -> None:
-        """Let the program know where the rows stand that come from now on."""
+        """Set the file, line and row before the rows that follow."""
         self._native.stand_in(file, lines_before, rows_before)
 
     @property
     def done(self) -> bool:
-        """Whether all lines have been given that were asked for."""
+        """Whether `limit` lines were written."""
         return self._native.done
 
     @property
@@ -244,7 +244,7 @@ class StreamQuery:
     def sift(
         self, batch: RowBatch, start: int
     ) -> tuple[list[SiftedRow], int, Refused | None]:
-        """Go through the rows of a batch from `start` on, for whoever asks more of them.
+        """Filter the rows of a batch from `start` on, for a query that runs elsewhere.
 
         Returns those that contribute elements or have no answer, the position behind the
         last row that was looked at, and that row's refusal if it is too long to be passed on.
@@ -281,7 +281,7 @@ class StreamQuery:
         return self._native.table()
 
     def stand_in(self, file: str, lines_before: int, rows_before: int) -> None:
-        """Let the stages know where the rows stand that come from now on."""
+        """Set the file, line and row before the rows that follow."""
         self._native.stand_in(file, lines_before, rows_before)
 
     @property

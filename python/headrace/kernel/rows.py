@@ -1,8 +1,8 @@
-"""Rows of opened files, with the core's errors in our words.
+"""Rows of opened files, with the core's errors as `headrace.errors`.
 
 `File`, `Reader`, `RowIndex`, `IndexBuild`, `BlockTable`, `Decoded` and `RowBatch`
-are the core's own classes. Calls that read must stand inside `reading`, which knows whose bytes
-they are.
+are the core's own classes. Calls that read must be inside `reading`, which names the file in
+errors.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ END = (1 << 64) - 1
 class Decoding(NamedTuple):
     """How compressed data is decoded.
 
-    Blocks by so many threads; no more than `max_decoded` bytes, and from 256 MiB on no
-    more than `max_ratio` for each compressed one.
+    `threads` decode blocks. At most `max_decoded` bytes are decoded, and from 256 MiB on at
+    most `max_ratio` for each compressed byte.
     """
 
     threads: int = 1
@@ -102,9 +102,9 @@ class SidecarError(HeadraceError):
 
 
 class reading:  # noqa: N801, it is used as a function is
-    """Raise what the core says of `path` as one of `headrace.errors`.
+    """Raise errors of the core about `path` as `headrace.errors`.
 
-    A class, since a generator takes longer than what is often done within.
+    A class, since a generator would take longer than most calls inside it.
     """
 
     __slots__ = ("_path",)
@@ -137,7 +137,7 @@ class reading:  # noqa: N801, it is used as a function is
 
 @contextmanager
 def explaining(path: str) -> Iterator[None]:
-    """Do the same, but leave alone what the operating system says of other files."""
+    """Do the same, but pass on errors of the operating system about other files."""
     try:
         yield
     except KernelError as error:

@@ -1,4 +1,4 @@
-"""Elements of rows with keys, for who sorts, groups or joins them without knowing JSON.
+"""Keyed rows: elements with binary keys, for a shuffle that sorts, groups or joins them.
 
 The keys of two values compare byte by byte, unsigned, as the values do in a query, and are
 the same bytes if the values are equal. No key is empty. The layout is that of the core's
@@ -47,11 +47,11 @@ class KeyedElements(NamedTuple):
 class KeyedRows:
     """Makes rows, or what stages make of them, elements with keys.
 
-    `key` is the code of a program about each element; without one, keys are empty. Elements that have their key go
-    through `then`; what comes out has the same key. If there are any in `falling`, `key` gives
-    an array of so many keys, of which those that fall are in reverse order. With `joins`, a key that a join finds
-    nothing by, such as null, is empty. With `compact`, a row that is an element is written
-    as others are, without its spaces.
+    `key` is the code of a program that returns the key of an element; without it, keys are
+    empty. Keyed elements go through `then`, and what comes out has the same key. With
+    `falling`, the program returns an array with a key for each entry, true for descending.
+    With `joins`, a key that matches nothing, such as null, is empty. With `compact`, a row
+    that is an element is written without its spaces.
     """
 
     def __init__(

@@ -10,10 +10,10 @@ from headrace import _native
 from headrace.errors import HeadraceError
 
 MAX_DEPTH = 256
-"""How deep a value may be nested, unless told otherwise."""
+"""The deepest nesting of a value, if the caller gives no limit."""
 
 DEEPEST = 1000
-"""How deep it may be told to be."""
+"""The largest limit of nesting."""
 
 
 class InvalidJsonError(HeadraceError, ValueError):

@@ -11,7 +11,7 @@ use crate::{
     input::ReadAt,
 };
 
-/// So many blocks are decoded here before threads are started: often the first rows are enough.
+/// The number of blocks decoded before threads are started: often the first rows are enough.
 const BLOCKS_ALONE: usize = 2;
 /// Blocks decoded or being decoded for each thread.
 const AHEAD_OF_EACH: usize = 2;
@@ -76,7 +76,7 @@ impl Read for Ahead {
                 ) {
                     Ok(count) => count,
                     Err(error) => {
-                        // Whoever reads again is told again.
+                        // A later read returns the same error.
                         (self.decoding, self.threads) = (None, 1);
                         return Err(error.into());
                     }
@@ -149,7 +149,7 @@ impl Decoding {
     /// The content of block `at`: the one of the last call, or the next that is not empty.
     fn content(&mut self, at: usize) -> Result<&[u8]> {
         while self.current.0 != Some(at) {
-            // Whoever reads on is given more and more help.
+            // A longer read gets more threads.
             self.window = (self.window + 1).min(self.most);
             while self.next < self.behind && self.has_room() {
                 self.workers.give(self.next);
@@ -157,7 +157,7 @@ impl Decoding {
             }
             let taken = self.next - self.workers.pending();
             let Some(content) = self.workers.take()? else {
-                return Err(io::Error::other("a block was read that nobody asked for").into());
+                return Err(io::Error::other("a block was decoded that was not requested").into());
             };
             let before = std::mem::replace(&mut self.current, (Some(taken), content?)).1;
             lock(&self.spare).push(before);

@@ -7,11 +7,11 @@ use zstd::{bulk::Compressor, stream::raw::CParameter};
 
 use crate::blocks::{Block, member, seek_table};
 
-/// Something that whoever writes can choose besides the level.
+/// A setting of a codec besides the level.
 pub struct Choice {
     /// As users write it.
     pub name: &'static str,
-    /// Unless told otherwise.
+    /// The value used if the writer chooses none.
     pub default: u32,
     /// The largest value; the smallest is 0.
     pub most: u32,
@@ -27,7 +27,7 @@ pub struct Settings {
 }
 
 /// Turns blocks into bytes, one after the other.
-pub trait BlockEncoder: Send {
+pub(crate) trait BlockEncoder: Send {
     /// Add the bytes of a block of `rows` rows to `output`, which is empty.
     ///
     /// # Errors
@@ -39,22 +39,22 @@ pub trait BlockEncoder: Send {
 pub struct BlockFormat {
     /// From fast to small.
     pub levels: RangeInclusive<i32>,
-    /// Unless told otherwise.
+    /// The value used if the writer chooses none.
     pub default_level: i32,
     /// What else can be chosen.
     pub choices: &'static [Choice],
     pub(super) encoder: fn(&Settings) -> io::Result<Box<dyn BlockEncoder>>,
-    /// The most bytes that a block of so many can have.
+    /// The most bytes that a block of a given size can compress to.
     pub(super) bound: fn(usize) -> usize,
     /// Tell a finished block the number of its first row.
     pub(super) set_first_row: fn(&mut [u8], u64),
-    /// The length of what stands behind so many blocks.
+    /// The length of the tail behind a given number of blocks.
     pub(super) tail_len: fn(u64) -> u64,
     pub(super) tail: fn(&[Block]) -> Vec<u8>,
 }
 
 impl BlockFormat {
-    /// The settings of whoever chooses nothing.
+    /// The default settings.
     pub fn defaults(&self) -> Settings {
         Settings {
             level: self.default_level,
@@ -64,7 +64,7 @@ impl BlockFormat {
 }
 
 /// Lines as they are.
-pub static PLAIN: BlockFormat = BlockFormat {
+pub(crate) static PLAIN: BlockFormat = BlockFormat {
     levels: 0..=0,
     default_level: 0,
     choices: &[],
@@ -76,7 +76,7 @@ pub static PLAIN: BlockFormat = BlockFormat {
 };
 
 /// A gzip member for each block.
-pub static GZIP: BlockFormat = BlockFormat {
+pub(crate) static GZIP: BlockFormat = BlockFormat {
     levels: 0..=9,
     default_level: 6,
     choices: &[
@@ -91,7 +91,7 @@ pub static GZIP: BlockFormat = BlockFormat {
 };
 
 /// A zstd frame for each block, and a seek table.
-pub static ZSTD: BlockFormat = BlockFormat {
+pub(crate) static ZSTD: BlockFormat = BlockFormat {
     levels: -7..=22,
     default_level: 3,
     choices: &[

@@ -3,9 +3,9 @@
 //! | byte | type | content |
 //! |---|---|---|
 //! | 0 | 4 bytes | `1f 8b 08 04`: gzip, deflate, with an extra field |
-//! | 4 | u32 | time of change: 0 unless asked for |
+//! | 4 | u32 | modification time [default: 0] |
 //! | 8 | u8 | 2 for the best, 4 for the fastest compression, else 0 |
-//! | 9 | u8 | operating system: 255, unknown, unless asked for |
+//! | 9 | u8 | operating system [default: 255, unknown] |
 //! | 10 | u16 | length of the extra field: 24 |
 //! | 12 | 2 bytes | `HR`: our subfield |
 //! | 14 | u16 | its length: 20 |
@@ -17,12 +17,12 @@
 //! | … | u32 | CRC-32 of the content |
 //! | … | u32 | bytes after decompression |
 //!
-//! Little endian. Whoever reads such a file can hop from member to member without
-//! decompressing, and find the rows on the way.
+//! Little endian. A reader can hop from member to member without decompressing, and find the
+//! rows on the way.
 
 /// Bytes in front of the deflate data.
 pub const HEADER_BYTES: usize = 36;
-/// Bytes behind it.
+/// Bytes of the trailer of a member.
 pub const TRAILER_BYTES: usize = 8;
 
 const START: [u8; 4] = [0x1f, 0x8b, 0x08, 0x04];
@@ -42,14 +42,14 @@ pub struct Header {
     pub comp_len: u32,
     /// Bytes after decompression.
     pub raw_len: u32,
-    /// Rows.
+    /// The number of rows.
     pub rows: u32,
     /// Number of its first row in the file.
     pub first_row: u64,
 }
 
 impl Header {
-    /// Its bytes.
+    /// Encode it.
     pub fn encode(&self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         bytes[..4].copy_from_slice(&START);

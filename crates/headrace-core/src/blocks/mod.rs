@@ -11,18 +11,22 @@
 //! plain one ([`read`]), in order by several threads ([`ahead`]). [`pack`] makes such
 //! files of lines, cut into shards.
 
-pub mod ahead;
-pub mod encode;
+mod ahead;
+pub(crate) mod encode;
 pub mod member;
-pub mod pack;
+mod pack;
 #[cfg(test)]
 mod pack_tests;
 mod place;
-pub mod read;
+mod read;
 pub mod seek_table;
-pub mod table;
-pub mod workers;
+mod table;
+mod workers;
 
+pub use ahead::Ahead;
+pub use encode::Settings;
+pub use pack::{Cause, Packer, Refusal, Sizes};
+pub use place::{Piece, Shard};
 pub use read::BlockFile;
 pub use table::{BlockTable, Coding};
 
@@ -110,7 +114,7 @@ mod made {
         [frames.concat(), seek_table::encode(table.into_iter())].concat()
     }
 
-    /// The table that whoever writes `file`, a zstd file of `parts`, has of it.
+    /// The table of `file`, a zstd file of `parts`, as its writer has it.
     pub(super) fn counted(file: &[u8], parts: &[impl AsRef<[u8]>]) -> BlockTable {
         let mut next = Block::default();
         let mut blocks = Vec::new();

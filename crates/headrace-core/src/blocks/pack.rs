@@ -25,7 +25,7 @@ use crate::{
     rows::RowBatch,
 };
 
-pub use crate::blocks::place::{Piece, Shard};
+pub(crate) use crate::blocks::place::Piece;
 
 /// How large blocks and shards may be.
 #[derive(Clone, Copy, Debug)]
@@ -45,9 +45,9 @@ pub struct Sizes {
 pub enum Cause {
     /// It is not JSON from this byte of the line on.
     Json {
-        /// Within the line.
+        /// The byte of the line.
         offset: usize,
-        /// What is wrong.
+        /// What is wrong, in words.
         reason: String,
     },
     /// It was too long to be read.
@@ -57,9 +57,9 @@ pub enum Cause {
     },
     /// No shard can hold it.
     TooLarge {
-        /// What it needs.
+        /// The bytes that it needs.
         needed: u64,
-        /// What there is.
+        /// The bytes that a file may have.
         limit: u64,
     },
 }
@@ -71,7 +71,7 @@ pub struct Refusal {
     pub begin: usize,
     /// Where the next line begins.
     pub end: usize,
-    /// Why.
+    /// The cause.
     pub cause: Cause,
 }
 
@@ -128,15 +128,16 @@ pub struct Packer {
     pub records: u64,
     /// Of them blank, where lines are checked.
     pub blank: u64,
-    /// Their bytes.
+    /// The bytes of these lines, with newlines.
     pub logical_bytes: u64,
 }
 
 impl Packer {
-    /// A packer that checks lines if `check` says how. With one thread nothing is started.
+    /// A packer that checks lines against the limits `check`, if given. With one thread, no thread is
+    /// started.
     ///
     /// # Errors
-    /// When a compressor or a thread cannot be had, or no shard can be as small as asked for.
+    /// A compressor or a thread could not be created, or the sizes are too small for any shard.
     pub fn new(
         codec: &'static Codec,
         settings: &Settings,
@@ -292,7 +293,7 @@ impl Packer {
         length
     }
 
-    /// Whether a line needs a block of its own, unless it is refused.
+    /// Whether a line needs a separate block; an error if it is refused.
     fn judge(&mut self, content: &[u8]) -> Result<bool, Cause> {
         if let Some(limits) = &self.check
             && !json::is_blank(content)

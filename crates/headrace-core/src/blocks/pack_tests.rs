@@ -6,7 +6,10 @@ use memchr::memchr_iter;
 use proptest::prelude::*;
 
 use crate::{
-    blocks::pack::{Cause, Packer, Refusal, Shard, Sizes},
+    blocks::{
+        Shard,
+        pack::{Cause, Packer, Refusal, Sizes},
+    },
     codec::{self, by_name},
     json::Limits,
 };

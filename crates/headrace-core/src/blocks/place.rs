@@ -1,4 +1,4 @@
-//! Finished blocks, one behind the other, into files of at most so many bytes.
+//! Placing finished blocks into files of limited size.
 
 use xxhash_rust::xxh3::Xxh3;
 
@@ -13,13 +13,13 @@ use crate::{
 pub struct Shard {
     /// How its blocks are compressed.
     pub codec: &'static Codec,
-    /// All of them.
+    /// All blocks.
     pub blocks: Vec<Block>,
-    /// Its size.
+    /// The size of the file.
     pub bytes: u64,
     /// Its size after decompression.
     pub logical_bytes: u64,
-    /// Its rows.
+    /// The number of rows.
     pub records: u64,
     /// XXH3 of all its bytes.
     pub digest: u64,
@@ -29,7 +29,7 @@ impl Shard {
     /// The bytes of the sidecar of this file, which has `fingerprint`.
     ///
     /// # Errors
-    /// [`crate::Error::Table`] where there are more blocks than a table may have.
+    /// [`crate::ErrorKind::Table`] where there are more blocks than a table may have.
     pub fn checkpoints(&self, fingerprint: &Fingerprint) -> Result<Vec<u8>> {
         // In range: what has blocks has a coding.
         let coding = Coding::of(self.codec.name).unwrap_or(Coding::Plain);
@@ -84,7 +84,7 @@ impl Placing {
         (self.records, self.logical_bytes)
     }
 
-    /// Whether a block of so many bytes can be in any file.
+    /// Whether a block of `comp_len` bytes fits into an empty file.
     pub(super) fn can_ever_fit(&self, comp_len: u64) -> bool {
         comp_len + (self.format.tail_len)(1) <= self.max_bytes
     }

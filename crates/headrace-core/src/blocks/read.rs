@@ -15,15 +15,14 @@ use memchr::memchr_iter;
 use zstd::{bulk::Decompressor, zstd_safe};
 
 use crate::{
-    Error, Result,
+    DamagedBlock, Error, ErrorKind, Result,
     blocks::{Block, BlockTable, Coding, member},
-    error::DamagedBlock,
     input::{DataFile, ReadAt, Stat},
 };
 
 /// Decoded blocks are kept up to this many bytes, and the last one whatever it takes.
 const KEPT_BYTES: usize = 4 << 20;
-/// And no more than so many.
+/// The most blocks that are kept.
 const KEPT_BLOCKS: usize = 8;
 /// Compressed bytes beyond this are given back to the system.
 const KEPT_INPUT: usize = 4 << 20;
@@ -77,7 +76,7 @@ impl BlockFile {
         Self { strict: true, ..self }
     }
 
-    /// Its blocks.
+    /// The table of its blocks.
     pub fn table(&self) -> &Arc<BlockTable> {
         &self.table
     }
@@ -103,11 +102,11 @@ impl BlockFile {
     /// Decode block `at` into `content`, whose memory is used again.
     ///
     /// # Errors
-    /// [`Error::DamagedBlock`] where the block is damaged, [`Error::Table`] where it is not what
-    /// the table says, [`Error::Changed`] where the file has become shorter.
+    /// [`Error::DamagedBlock`] where the block is damaged, [`crate::ErrorKind::Table`] where it is not what
+    /// the table says, [`crate::ErrorKind::Changed`] where the file has become shorter.
     pub fn decode(&self, at: usize, content: &mut Vec<u8>) -> Result<()> {
         let block = &self.table.blocks()[at];
-        // Taken out: a file that is read through somebody else's code may come back here.
+        // Taken out: reading a file through a caller's code may call this again.
         let mut decoders = DECODERS.take();
         let decoded = self.decode_with(&mut decoders, block, content);
         if decoders.input.capacity() > KEPT_INPUT {
@@ -154,8 +153,8 @@ impl BlockFile {
         let reason = format!("a block is not what the table says: {reason}");
         match self.table.coding() {
             // The file is as good as ever; it was changed since the sidecar was made.
-            Coding::Plain => Error::Sidecar { offset: block.physical, reason },
-            Coding::Gzip | Coding::Zstd => Error::Table { offset: block.physical, reason },
+            Coding::Plain => Error::at(ErrorKind::Sidecar, block.physical, reason),
+            Coding::Gzip | Coding::Zstd => Error::at(ErrorKind::Table, block.physical, reason),
         }
     }
 
@@ -222,7 +221,7 @@ impl BlockFile {
     /// Whether a frame begins behind `block`. If none does, the table may be what is wrong.
     fn frame_follows(&self, block: &Block) -> Result<bool> {
         if self.table.coding() != Coding::Zstd {
-            // Whoever hopped from member to member has seen it.
+            // The walk from member to member has read it.
             return Ok(true);
         }
         let mut magic = [0; 4];
@@ -439,7 +438,7 @@ mod tests {
             let data = Arc::new(DataFile::new(made::zstd(&parts)));
             let file = BlockFile::new(data, Arc::clone(&table));
             let error = all(&file).unwrap_err();
-            assert!(matches!(error, Error::Table { .. }), "{error}");
+            assert!(matches!(error, Error::At { kind: ErrorKind::Table, .. }), "{error}");
         }
     }
 
@@ -474,7 +473,10 @@ mod tests {
         for (number, change) in changes.into_iter().enumerate() {
             let file = opened(frames(change), Coding::Zstd);
             let error = all(&file).unwrap_err();
-            assert!(matches!(error, Error::Table { .. }), "change {number}: {error}");
+            assert!(
+                matches!(error, Error::At { kind: ErrorKind::Table, .. }),
+                "change {number}: {error}"
+            );
         }
     }
 

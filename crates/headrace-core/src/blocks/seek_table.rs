@@ -14,7 +14,7 @@
 //! It is the last thing in the file, little endian, and frame 0 begins at byte 0. We
 //! write it without checksums, since our frames carry their own, and read both kinds.
 
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// Bytes at the end of a file that tell how long the table is.
 pub const FOOTER_BYTES: usize = 9;
@@ -36,7 +36,7 @@ pub struct Frame {
     pub raw_len: u32,
 }
 
-/// How long the table of so many frames is.
+/// The length of a table of `frames` frames.
 pub const fn encoded_len(frames: u64) -> u64 {
     frames * 8 + (HEADER_BYTES + FOOTER_BYTES) as u64
 }
@@ -69,7 +69,7 @@ pub fn length(footer: &[u8; FOOTER_BYTES]) -> Option<u64> {
 /// The frames of a whole `table`, which must fill the `before` bytes of the file in front of it.
 ///
 /// # Errors
-/// [`Error::Sidecar`] where the table contradicts itself or the file.
+/// [`crate::ErrorKind::Sidecar`] where the table contradicts itself or the file.
 pub fn decode(table: &[u8], before: u64) -> Result<Vec<Frame>> {
     let sound =
         table.last_chunk().and_then(length).is_some_and(|length| length == table.len() as u64)
@@ -95,7 +95,7 @@ fn entry_len(descriptor: u8) -> usize {
 }
 
 fn unusable(reason: &str) -> Error {
-    Error::Sidecar { offset: 0, reason: format!("the seek table cannot be used: {reason}") }
+    Error::at(ErrorKind::Sidecar, 0, format!("the seek table cannot be used: {reason}"))
 }
 
 fn word(bytes: &[u8]) -> u32 {

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use crate::{
-    Error, Result,
+    Error, ErrorKind, Result,
     blocks::{
         Block, member,
         read::BlockFile,
@@ -23,9 +23,9 @@ use crate::{
 
 /// The longest block that is entered by itself. It is decoded whole; a file of longer ones is
 /// read in order, which takes no memory.
-pub const MAX_RAW_LEN: u32 = 256 << 20;
+pub(crate) const MAX_RAW_LEN: u32 = 256 << 20;
 /// The most blocks a table may have: they are held in memory.
-pub const MAX_BLOCKS: u64 = 1 << 22;
+pub(crate) const MAX_BLOCKS: u64 = 1 << 22;
 
 /// The most bytes that an empty block takes; a skippable frame may take any number.
 const EMPTY_BLOCK_BYTES: u32 = 64;
@@ -34,7 +34,7 @@ const SKIPPABLE_HEADER_BYTES: usize = 8;
 /// How the blocks of a file are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coding {
-    /// Not at all.
+    /// Not compressed.
     Plain,
     /// A gzip member of ours each.
     Gzip,
@@ -82,7 +82,7 @@ impl BlockTable {
     /// the checksums are known.
     ///
     /// # Errors
-    /// [`Error::Table`] where the numbers cannot be right.
+    /// [`crate::ErrorKind::Table`] where the numbers cannot be right.
     pub fn new(coding: Coding, blocks: Vec<Block>, counted: bool, checked: bool) -> Result<Self> {
         let mut table = Self {
             coding,
@@ -120,7 +120,7 @@ impl BlockTable {
     /// The table that a file of `size` bytes has in itself; `None` if it has none.
     ///
     /// # Errors
-    /// [`Error::Table`] where there is one that cannot be used.
+    /// [`crate::ErrorKind::Table`] where there is one that cannot be used.
     pub fn find(file: &Arc<DataFile>, coding: Coding, size: u64) -> Result<Option<Arc<Self>>> {
         match coding {
             Coding::Plain => Ok(None),
@@ -132,7 +132,7 @@ impl BlockTable {
     /// The table in a sidecar in blocks mode.
     ///
     /// # Errors
-    /// [`Error::Sidecar`] where it cannot be used.
+    /// [`crate::ErrorKind::Sidecar`] where it cannot be used.
     pub fn stored(file: &CheckpointFile) -> Result<Self> {
         let header = file.header();
         let coding = Coding::of(&header.codec).ok_or_else(|| contradicts("its codec"))?;
@@ -140,12 +140,14 @@ impl BlockTable {
             return Err(contradicts("the number of its blocks"));
         }
         let blocks = file.blocks()?;
-        // Whoever writes blocks writes none that is empty.
+        // Writers of blocks write no empty one.
         if blocks.iter().any(|block| block.raw_len == 0) {
             return Err(contradicts("an empty block"));
         }
         let table = Self::new(coding, blocks, true, true).map_err(|error| match error {
-            Error::Table { offset, reason } => Error::Sidecar { offset, reason },
+            Error::At { kind: ErrorKind::Table, offset, reason } => {
+                Error::at(ErrorKind::Sidecar, offset, reason)
+            }
             other => other,
         })?;
         let fits = table.logical_size == header.logical_size
@@ -175,7 +177,7 @@ impl BlockTable {
     /// Look whether nothing but a seek table stands behind the blocks of a file of `size` bytes.
     ///
     /// # Errors
-    /// [`Error::Table`] where something else does.
+    /// [`crate::ErrorKind::Table`] where something else does.
     pub fn check_end(&self, file: &DataFile, size: u64) -> Result<()> {
         let behind = size.checked_sub(self.physical_size);
         let fits = match (self.coding, behind) {
@@ -261,7 +263,9 @@ fn from_seek_table(file: &Arc<DataFile>, size: u64) -> Result<Option<Arc<BlockTa
     let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];
     file.read_exact_at(&mut bytes, before)?;
     let frames = seek_table::decode(&bytes, before).map_err(|error| match error {
-        Error::Sidecar { reason, .. } => Error::Table { offset: before, reason },
+        Error::At { kind: ErrorKind::Sidecar, reason, .. } => {
+            Error::at(ErrorKind::Table, before, reason)
+        }
         other => other,
     })?;
     let table = Arc::new(BlockTable::new(Coding::Zstd, of_frames(&frames), false, false)?);
@@ -331,7 +335,7 @@ fn from_members(file: &Arc<DataFile>, size: u64) -> Result<Option<Arc<BlockTable
     Ok(Some(table))
 }
 
-/// Damage is told to whoever reads the block.
+/// Damage is reported when the block is read.
 fn pass_damage(error: Error) -> Result<()> {
     match error {
         Error::DamagedBlock(_) => Ok(()),
@@ -396,11 +400,11 @@ fn skippable_len(file: &DataFile, offset: u64, room: u64) -> Result<Option<u64>>
 }
 
 fn unusable(offset: u64, reason: &str) -> Error {
-    Error::Table { offset, reason: format!("the table of its blocks cannot be used: {reason}") }
+    Error::at(ErrorKind::Table, offset, format!("the table of its blocks cannot be used: {reason}"))
 }
 
 fn contradicts(what: &str) -> Error {
-    Error::Sidecar { offset: 0, reason: format!("the sidecar contradicts itself: {what}") }
+    Error::at(ErrorKind::Sidecar, 0, format!("the sidecar contradicts itself: {what}"))
 }
 
 #[cfg(test)]
@@ -468,7 +472,7 @@ mod tests {
         let ours = made::gzip(&PARTS);
         for behind in [&b"\0\0\0\0"[..], &[0; 100], b"\x1f\x8b\x08\x00"] {
             let error = find(&[&ours, behind].concat(), Coding::Gzip).unwrap_err();
-            assert!(matches!(error, Error::Table { .. }), "{error}");
+            assert!(matches!(error, Error::At { kind: ErrorKind::Table, .. }), "{error}");
         }
         assert!(find(&ours[..ours.len() - 1], Coding::Gzip).is_err());
     }
@@ -478,10 +482,10 @@ mod tests {
         let both = [made::gzip(&PARTS), made::gzip(&PARTS)].concat();
         assert_eq!(find(&both, Coding::Gzip).unwrap().unwrap().total_rows(), 10);
         let both = [made::zstd(&PARTS), made::zstd(&PARTS)].concat();
-        assert!(matches!(find(&both, Coding::Zstd), Err(Error::Table { .. })));
+        assert!(matches!(find(&both, Coding::Zstd), Err(Error::At { kind: ErrorKind::Table, .. })));
     }
 
-    /// Whatever bit of a header of a member is wrong: no other table comes of it.
+    /// A wrong bit in the header of a member never makes another table.
     #[test]
     fn a_flipped_bit_of_a_header_is_noticed_or_of_no_importance() {
         let bytes = made::gzip(&PARTS);
@@ -508,7 +512,7 @@ mod tests {
         });
         let table = seek_table::encode(said.collect::<Vec<_>>().into_iter());
         let error = find(&[frames.concat(), table].concat(), Coding::Zstd).unwrap_err();
-        assert!(matches!(error, Error::Table { .. }), "{error}");
+        assert!(matches!(error, Error::At { kind: ErrorKind::Table, .. }), "{error}");
     }
 
     #[test]

@@ -15,10 +15,10 @@ struct Job<I, O> {
     reply: SyncSender<O>,
 }
 
-/// Threads that take inputs as they come. They end with it.
+/// A pool of threads that take inputs in order. They end with the pool.
 ///
-/// A process that forks has none of them in its child: there, nobody may wait for one.
-pub struct Workers<I, O> {
+/// A forked child has none of them and must not wait for one.
+pub(crate) struct Workers<I, O> {
     process: u32,
     jobs: Option<Sender<Job<I, O>>>,
     threads: Vec<JoinHandle<()>>,
@@ -30,7 +30,7 @@ impl<I: Send + 'static, O: Send + 'static> Workers<I, O> {
     ///
     /// # Errors
     /// When the operating system gives no thread.
-    pub fn new<W>(workers: impl IntoIterator<Item = W>) -> io::Result<Self>
+    pub(crate) fn new<W>(workers: impl IntoIterator<Item = W>) -> io::Result<Self>
     where
         W: FnMut(I) -> O + Send + 'static,
     {
@@ -46,7 +46,7 @@ impl<I: Send + 'static, O: Send + 'static> Workers<I, O> {
             let queue = Arc::clone(&queue);
             let run = move || {
                 while let Some(job) = next_job(&queue) {
-                    // Nobody waits for a reply any more once the pool is gone.
+                    // Fails only after the pool was dropped, when the reply is not needed.
                     let _ = job.reply.send(work(job.input));
                 }
             };
@@ -56,17 +56,17 @@ impl<I: Send + 'static, O: Send + 'static> Workers<I, O> {
     }
 
     /// Whether the threads are there: false in the child of the process that started them.
-    pub fn are_here(&self) -> bool {
+    pub(crate) fn are_here(&self) -> bool {
         self.process == process::id()
     }
 
     /// Results that are still to be taken.
-    pub fn pending(&self) -> usize {
+    pub(crate) fn pending(&self) -> usize {
         self.pending.len()
     }
 
     /// Give work.
-    pub fn give(&mut self, input: I) {
+    pub(crate) fn give(&mut self, input: I) {
         let (reply, receiver) = sync_channel(1);
         if let Some(jobs) = &self.jobs {
             // Without a thread to take it, `take` will find no reply and say so.
@@ -79,7 +79,7 @@ impl<I: Send + 'static, O: Send + 'static> Workers<I, O> {
     ///
     /// # Errors
     /// When the thread that had the work is gone.
-    pub fn take(&mut self) -> io::Result<Option<O>> {
+    pub(crate) fn take(&mut self) -> io::Result<Option<O>> {
         let Some(receiver) = self.pending.pop_front() else { return Ok(None) };
         receiver.recv().map(Some).map_err(|_| io::Error::other("a working thread has ended"))
     }

@@ -1,8 +1,8 @@
-//! Ways to the edges of a node.
+//! Access to the edges of a node.
 //!
-//! Whoever goes along edges knows nodes and predicates by numbers, which an [`Adjacency`] gives
-//! them: that of a graph index ([`GraphView`]), or one that reads the rows that key indexes lead
-//! to ([`KeyedEdges`](super::KeyedEdges)).
+//! A traversal knows nodes and predicates by numbers, which an [`Adjacency`] assigns: that of a
+//! graph index ([`GraphView`]), or one that reads rows through key indexes
+//! ([`KeyedEdges`](super::KeyedEdges)).
 
 use std::{collections::HashMap, ops::Range, sync::Arc};
 
@@ -12,7 +12,7 @@ use crate::{Result, sealed::BaseDelta};
 /// An edge, seen from one of its ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// What it says.
+    /// The predicate.
     pub predicate: u32,
     /// The node at the other end.
     pub node: u64,
@@ -25,7 +25,7 @@ pub struct Edge {
 pub struct Cursor {
     /// The node, and whether the edges go to it.
     pub(super) of: (u64, bool),
-    /// Their numbers.
+    /// The numbers of the edges, in base and delta.
     pub(super) left: [Range<u64>; 2],
 }
 
@@ -41,7 +41,7 @@ pub trait Adjacency: Send {
     /// The node with an id.
     ///
     /// # Errors
-    /// What reading says; [`crate::Error::Sidecar`] where an index cannot be used.
+    /// Errors of reading; [`crate::ErrorKind::Sidecar`] where an index cannot be used.
     fn find(&mut self, id: &[u8]) -> Result<Option<u64>>;
 
     /// Read the id of a node.

@@ -56,10 +56,10 @@ struct Listed {
     predicate: u32,
 }
 
-/// Take all edges of a graph into memory; `None` if `go_on` says no.
+/// Take all edges of a graph into memory; `None` if `go_on` returns false.
 ///
 /// # Errors
-/// [`crate::Error::Sidecar`] where the index is damaged, or there are more than 2³² nodes.
+/// [`crate::ErrorKind::Sidecar`] where the index is damaged, or there are more than 2³² nodes.
 pub fn columns(
     graph: &Arc<BaseDelta<GraphIndex>>,
     go_on: &dyn Fn() -> bool,

@@ -40,7 +40,7 @@ pub(super) struct Part {
     pub(super) edges: Range<u64>,
 }
 
-/// Collects edges in limited memory; several can do so at once.
+/// Collects edges in limited memory; each thread has one.
 pub struct EdgeRuns {
     number: u64,
     budget: usize,
@@ -106,7 +106,7 @@ impl EdgeRuns {
     /// Add the edges of an index whose rows begin before `below`.
     ///
     /// # Errors
-    /// What the operating system says; [`crate::Error::Sidecar`] where the index is damaged.
+    /// What the operating system says; [`crate::ErrorKind::Sidecar`] where the index is damaged.
     pub fn keep(&mut self, graph: &GraphIndex, below: u64) -> Result<()> {
         self.end_part()?;
         let code = self.code();
@@ -241,7 +241,7 @@ impl EdgeFile {
         Ok(())
     }
 
-    /// Show some edges, which were flushed; false if `go_on` says no.
+    /// Show some edges, which were flushed; False if `go_on` returns false.
     pub(super) fn each(
         &self,
         numbers: Range<u64>,

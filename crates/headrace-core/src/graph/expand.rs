@@ -1,8 +1,8 @@
-//! Going from nodes along edges, level by level.
+//! Expansion: a breadth-first traversal from some nodes, level by level.
 //!
 //! Each node is reached once, at its smallest level, along the first edge that leads to it: nodes
 //! of a level are taken in the order in which they were reached, edges of a node in the order of
-//! the file. What was reached is remembered, and nothing else.
+//! the file. Only the set of reached nodes is kept in memory.
 
 use std::collections::HashSet;
 
@@ -15,16 +15,17 @@ use super::{
 };
 use crate::Result;
 
-/// Nodes whose edges are followed at once: at first, in case few are wanted, and at most.
+/// The number of nodes whose edges are followed together: at first, as few may be enough, and at
+/// most.
 const FIRST_TOGETHER: usize = 64;
 const MOST_TOGETHER: usize = 1 << 18;
 /// Edges and steps between two questions whether to go on.
 const ASK_EVERY: u32 = 1 << 12;
 
-/// Which edges are told of.
+/// The events to report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Emit {
-    /// None.
+    /// No edges.
     #[default]
     Nodes,
     /// All that are followed, each once.
@@ -40,9 +41,9 @@ pub struct Options {
     pub which: Which,
     /// How many edges a node may be away.
     pub hops: Option<u32>,
-    /// How many nodes are told of.
+    /// The most nodes to report.
     pub limit: Option<u64>,
-    /// Which edges are told of.
+    /// The events to report.
     pub emit: Emit,
     /// How many edges of several nodes are looked at together at most, before the caller can stop;
     /// with 0 nodes are looked at one by one, which is slower and gives the same.
@@ -57,7 +58,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Whether nothing is told of edges that lead nowhere new, nor are they counted.
+    /// Whether edges to nodes already reached are neither reported nor counted.
     fn only_first(&self) -> bool {
         self.emit != Emit::Edges && self.which.most.is_none() && self.together > 0
     }
@@ -70,7 +71,7 @@ struct Current {
     edges: Edges,
 }
 
-/// Nodes that were found at once, the last one first, and the first node that was looked at.
+/// Nodes found by a sweep, the last one first, and the first node of the sweep.
 #[derive(Default)]
 struct Swept {
     found: Vec<Found>,
@@ -128,7 +129,7 @@ impl Expansion {
         &self.missing
     }
 
-    /// Whether there were more nodes than may be told of.
+    /// Whether the limit left nodes out.
     pub fn truncated(&self) -> bool {
         self.truncated
     }
@@ -138,11 +139,11 @@ impl Expansion {
         self.capped
     }
 
-    /// Add steps until there are about so many, or `go_on` says no; nothing is added when all is
-    /// done.
+    /// Add events to `into` until there are about `most`, or `go_on` returns false; adds none at the
+    /// end.
     ///
     /// # Errors
-    /// What reading says; [`crate::Error::Sidecar`] where an index cannot be used.
+    /// Errors of reading; [`crate::ErrorKind::Sidecar`] where an index cannot be used.
     pub fn advance(
         &mut self,
         adjacency: &mut dyn Adjacency,
@@ -193,7 +194,7 @@ impl Expansion {
         Ok(())
     }
 
-    /// Whether one more node may be told of; if so, it is counted.
+    /// Count one more node; false if the limit is reached.
     fn may_tell(&mut self) -> bool {
         self.truncated |= self.options.limit == Some(self.told);
         self.told += u64::from(!self.truncated);
@@ -225,7 +226,7 @@ impl Expansion {
         Ok(true)
     }
 
-    /// Follow the edges of the next nodes at once; false if that cannot be done.
+    /// Follow the edges of the next nodes in one sweep; false if that is not possible.
     fn sweep(&mut self, adjacency: &dyn Adjacency) -> Result<bool> {
         let Some(graph) = adjacency.whole() else { return Ok(false) };
         let last = self.level_ends.min(self.next + self.together);
@@ -245,7 +246,7 @@ impl Expansion {
         Ok(swept > 0)
     }
 
-    /// Reach a node that was found at once with others.
+    /// Reach a node found by a sweep.
     fn lead(&mut self, found: &Found, into: &mut Events) {
         if !self.may_tell() {
             return;

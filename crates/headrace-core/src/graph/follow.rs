@@ -11,18 +11,18 @@ pub enum Direction {
     Out,
     /// Those that go to it.
     In,
-    /// All of them.
+    /// Both directions.
     Both,
 }
 
 /// Which edges are followed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Which {
-    /// In which direction.
+    /// The direction.
     pub direction: Direction,
     /// Those with one of these predicates only.
     pub predicates: Option<Vec<u32>>,
-    /// No more of one node than so many.
+    /// The most edges of one node.
     pub most: Option<u64>,
 }
 
@@ -88,7 +88,7 @@ impl Edges {
         self.capped
     }
 
-    /// The next one.
+    /// The next edge.
     ///
     /// # Errors
     /// As [`Adjacency::advance`].

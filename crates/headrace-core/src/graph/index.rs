@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-/// Nodes with one hash that are compared. Hashes can be made to be equal; somebody who does makes
+/// Nodes with one hash that are compared. Hashes can be made to collide; an input that does so makes
 /// us scan.
 const MOST_EQUAL: u64 = 1024;
 /// Edges that are read together: those of about two blocks.
@@ -25,7 +25,7 @@ const TOGETHER: usize = 512;
 const LONGEST_EDGE: usize = 16;
 
 /// Finds nodes and their edges. Only the blocks that are touched are read, and each is checked;
-/// any number of threads may ask at once.
+/// any number of threads may use it concurrently.
 pub struct GraphIndex {
     pub(super) sealed: Sealed<Meta>,
     pub(super) header: Header,
@@ -65,7 +65,7 @@ impl GraphIndex {
     /// Check both ends of a file.
     ///
     /// # Errors
-    /// [`crate::Error::Sidecar`] where it is not a whole index of a version we know.
+    /// [`crate::ErrorKind::Sidecar`] where it is not a whole index of a version we know.
     pub fn open(file: DataFile) -> Result<Self> {
         let sealed = Sealed::<Meta>::open(file)?;
         let (header, meta) = (Header::decode(&sealed.header, sealed.end)?, &sealed.meta);
@@ -95,7 +95,7 @@ impl GraphIndex {
     /// The node with an id.
     ///
     /// # Errors
-    /// [`crate::Error::Sidecar`] where the file is damaged, or has too many ids with one hash.
+    /// [`crate::ErrorKind::Sidecar`] where the file is damaged, or has too many ids with one hash.
     pub fn find(&self, id: &[u8]) -> Result<Option<u32>> {
         let hash = hash(id);
         let first =
@@ -163,7 +163,7 @@ impl GraphIndex {
     /// Read the id of a node.
     ///
     /// # Errors
-    /// [`crate::Error::Sidecar`] where the file is damaged.
+    /// [`crate::ErrorKind::Sidecar`] where the file is damaged.
     pub fn id(&self, number: u32, into: &mut Vec<u8>) -> Result<()> {
         self.id_of(&self.node(number)?, into)
     }
@@ -182,7 +182,7 @@ impl GraphIndex {
     /// Read the text of a predicate.
     ///
     /// # Errors
-    /// [`crate::Error::Sidecar`] where the file is damaged.
+    /// [`crate::ErrorKind::Sidecar`] where the file is damaged.
     pub fn predicate(&self, number: u32, into: &mut Vec<u8>) -> Result<()> {
         let tables = &self.header.tables;
         let mut bytes = [0; LONGEST_ENTRY];
@@ -201,7 +201,7 @@ impl GraphIndex {
     /// The numbers of the edges that come from a node, or go to it.
     ///
     /// # Errors
-    /// [`crate::Error::Sidecar`] where the file is damaged, or has no incoming edges.
+    /// [`crate::ErrorKind::Sidecar`] where the file is damaged, or has no incoming edges.
     pub fn edge_numbers(&self, node: u32, incoming: bool) -> Result<Range<u64>> {
         let run = self.run_of(&self.node(node)?, incoming)?;
         Ok(run.first..run.first + u64::from(run.count))
@@ -224,7 +224,7 @@ impl GraphIndex {
     /// Add some of the edges with these numbers, in order, and take their numbers away.
     ///
     /// # Errors
-    /// [`crate::Error::Sidecar`] where the file is damaged.
+    /// [`crate::ErrorKind::Sidecar`] where the file is damaged.
     pub fn edges(&self, numbers: &mut Range<u64>, into: &mut Vec<EdgeEntry>) -> Result<()> {
         let tables = &self.header.tables;
         let count = (numbers.end - numbers.start).min(TOGETHER as u64);

@@ -24,7 +24,7 @@ use crate::{
 const TOGETHER: usize = 1 << 16;
 
 /// Edges of a source with key indexes of the field that they come from, of that they go to, or
-/// both. With one of them only, all nodes that are asked for are there: nobody knows better.
+/// both. With only one of them, every requested node counts as present.
 pub struct KeyedEdges {
     /// Of the edges that come from a node, and of those that go to it.
     ends: [Option<End>; 2],
@@ -114,7 +114,7 @@ impl Adjacency for KeyedEdges {
         let mut edges = Vec::new();
         for incoming in [false, true] {
             if self.ends[usize::from(incoming)].is_none() {
-                // Whether a node has such edges, nobody can tell.
+                // No index says whether the node has such edges.
                 return Ok(Some(node));
             }
             let mut cursor = self.cursor(node, incoming)?;

@@ -62,7 +62,7 @@ pub(super) const LONGEST_ENTRY: usize = 44;
 
 /// The first 64 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Header {
+pub(crate) struct Header {
     /// Size of the source on disk.
     pub source_size: u64,
     /// Its time of change.
@@ -73,7 +73,7 @@ pub struct Header {
 
 /// Where the tables are, and how wide their fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tables {
+pub(crate) struct Tables {
     /// Whether it is version 2.
     pub wide: bool,
     /// Whether there are incoming edges.
@@ -94,7 +94,7 @@ pub struct Tables {
 
 /// How many there are of all, and how many bytes their texts have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub(crate) struct Counts {
     /// Nodes.
     pub nodes: u32,
     /// Edges.
@@ -106,8 +106,8 @@ pub struct Counts {
 }
 
 impl Tables {
-    /// The tables for so many.
-    pub fn of(counts: &Counts, wide: bool, reverse: bool) -> Self {
+    /// The tables for these counts.
+    pub(crate) fn of(counts: &Counts, wide: bool, reverse: bool) -> Self {
         let mut tables = Self {
             wide,
             reverse,
@@ -124,7 +124,7 @@ impl Tables {
     }
 
     /// Bytes of a node.
-    pub fn node_bytes(&self) -> u64 {
+    pub(crate) fn node_bytes(&self) -> u64 {
         match (self.wide, self.reverse) {
             (false, false) => 20,
             (false, true) => 26,
@@ -134,27 +134,27 @@ impl Tables {
     }
 
     /// Bytes of an edge.
-    pub fn edge_bytes(&self) -> u64 {
+    pub(crate) fn edge_bytes(&self) -> u64 {
         if self.wide { 16 } else { 14 }
     }
 
     /// Bytes of a predicate.
-    pub fn predicate_bytes(&self) -> u64 {
+    pub(crate) fn predicate_bytes(&self) -> u64 {
         if self.wide { 12 } else { 6 }
     }
 
     /// Entries of the edge table.
-    pub fn edge_entries(&self) -> u64 {
+    pub(crate) fn edge_entries(&self) -> u64 {
         if self.reverse { 2 * self.edge_count } else { self.edge_count }
     }
 
     /// Offset of the ids.
-    pub fn pool(&self) -> u64 {
+    pub(crate) fn pool(&self) -> u64 {
         self.nodes + u64::from(self.node_count) * self.node_bytes()
     }
 
     /// Offset of the texts of predicates.
-    pub fn predicate_pool(&self) -> u64 {
+    pub(crate) fn predicate_pool(&self) -> u64 {
         self.predicates + u64::from(self.predicate_count) * self.predicate_bytes()
     }
 
@@ -173,13 +173,13 @@ impl Tables {
 }
 
 impl Header {
-    /// Its version.
-    pub fn version(&self) -> u32 {
+    /// The version of the format.
+    pub(crate) fn version(&self) -> u32 {
         if self.tables.wide { 2 } else { 1 }
     }
 
-    /// Its bytes.
-    pub fn encode(&self) -> [u8; HEADER_BYTES] {
+    /// Encode it.
+    pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
         let tables = &self.tables;
         let mut bytes = [0; HEADER_BYTES];
         bytes[..4].copy_from_slice(b"JNXG");
@@ -200,8 +200,8 @@ impl Header {
     /// Read it; all tables must end before `end`.
     ///
     /// # Errors
-    /// [`crate::Error::Sidecar`] where it is none, or contradicts itself.
-    pub fn decode(bytes: &[u8; HEADER_BYTES], end: u64) -> Result<Self> {
+    /// [`crate::ErrorKind::Sidecar`] where it is none, or contradicts itself.
+    pub(crate) fn decode(bytes: &[u8; HEADER_BYTES], end: u64) -> Result<Self> {
         let short = |at: usize| u32::from_le_bytes(chunk(bytes, at));
         let long = |at: usize| u64::from_le_bytes(chunk(bytes, at));
         if &bytes[..4] != b"JNXG" {
@@ -265,17 +265,17 @@ impl Fields<'_> {
 
 /// Consecutive edges of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct EdgeRun {
+pub(crate) struct EdgeRun {
     /// Number of the first one.
     pub first: u64,
-    /// How many.
+    /// The number of edges.
     pub count: u32,
 }
 
 /// A node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct NodeEntry {
-    /// Of its id.
+pub(crate) struct NodeEntry {
+    /// The hash of the node's id.
     pub hash: u64,
     /// Where its id begins in the pool.
     pub id_offset: u64,
@@ -370,7 +370,7 @@ impl EdgeEntry {
 
 /// A predicate: where its text begins in the pool, and its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PredicateEntry {
+pub(crate) struct PredicateEntry {
     /// Where its text begins in the pool.
     pub offset: u64,
     /// Bytes of its text.

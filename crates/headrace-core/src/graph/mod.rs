@@ -1,40 +1,44 @@
 //! The graph index, `.jnx.graph`: from a node to the edges that come from it, or go to it.
 //!
-//! Each row of the source is an *edge*: it comes *from* a node, goes *to* one, and says what it
-//! means by its *predicate*. Nodes and predicates are texts, as [`keys`](crate::keys) are. The
-//! [`layout`] has all that is asked for, so that no row is read to go along edges; that the index
-//! is that of its source has to be proven before, by those who use it.
+//! Each row of the source is an *edge*: it goes *from* a node *to* a node and has a *predicate*.
+//! Nodes and predicates are texts, as [`keys`](crate::keys) are. The [`layout`] has all of them, so
+//! edges are followed without reading rows; the caller must first prove that the index fits its
+//! source.
 
-pub mod adjacency;
-pub mod columns;
-pub mod edge_scan;
-pub mod edges;
-pub mod events;
-pub mod expand;
-pub mod follow;
-pub mod index;
+mod adjacency;
+mod columns;
+mod edge_scan;
+mod edges;
+mod events;
+mod expand;
+mod follow;
+mod index;
 mod interner;
 mod keyed;
-pub mod layout;
+mod layout;
 mod meta;
-pub mod path;
-pub mod reached;
+mod path;
+mod reached;
 mod sort;
-pub mod stats;
+mod stats;
 mod sweep;
 #[cfg(test)]
 mod tests;
 mod verify;
 mod visit_order;
-pub mod write;
+mod write;
 
 pub use adjacency::{Adjacency, GraphView};
+pub use columns::{Columns, Texts, columns};
+pub use edge_scan::{EdgeScan, ScannedEdges};
 pub use edges::EdgeRuns;
-pub use expand::Expansion;
-pub use follow::{Direction, Which};
+pub use events::{Event, Events, Id};
+pub use expand::{Emit, Expansion, Options};
+pub use follow::{Direction, Edges, Which};
 pub use index::GraphIndex;
 pub use keyed::KeyedEdges;
 pub use meta::{EdgeFields, Meta};
-pub use path::shortest_path;
-pub use stats::stats;
-pub use write::write;
+pub use path::{Hop, Way, shortest_path};
+pub use reached::{Reached, reached};
+pub use stats::{Degrees, Stats, stats};
+pub use write::{Outcome, Plan, Written, write};

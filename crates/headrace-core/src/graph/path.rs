@@ -24,7 +24,7 @@ pub struct Hop {
     pub offset: u64,
 }
 
-/// What came of looking for a way.
+/// The result of a path search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Way {
     /// The edges of the way, none if both nodes are one.
@@ -33,7 +33,7 @@ pub enum Way {
     None,
     /// The graph has no such node: the first of both that it does not have.
     NoNode(Vec<u8>),
-    /// Somebody asked to stop.
+    /// The caller asked to stop.
     Stopped,
 }
 
@@ -41,7 +41,7 @@ pub enum Way {
 /// one that going level by level, edges in file order, comes upon first.
 ///
 /// # Errors
-/// What reading says; [`crate::Error::Sidecar`] where an index cannot be used.
+/// Errors of reading; [`crate::ErrorKind::Sidecar`] where an index cannot be used.
 pub fn shortest_path(
     adjacency: &mut dyn Adjacency,
     [from, to]: [&[u8]; 2],
@@ -86,7 +86,7 @@ struct Search {
 
 impl Search {
     /// Follow the edges of all nodes of a level, or until the goal is reached; false if there are
-    /// none, `None` if `go_on` says no.
+    /// none, `None` if `go_on` returns false.
     fn level(
         &mut self,
         adjacency: &mut dyn Adjacency,

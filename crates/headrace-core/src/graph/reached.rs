@@ -16,7 +16,7 @@ const TOGETHER: usize = 1 << 18;
 /// Nodes in the order in which they are reached.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reached {
-    /// Their ids.
+    /// The ids of the nodes.
     pub nodes: Texts,
     /// How many edges each of them is away.
     pub level: Vec<u32>,
@@ -28,7 +28,7 @@ pub struct Reached {
     pub led: Vec<u8>,
 }
 
-/// Take what is left of an expansion into memory; edges are passed over. `None` if `go_on` says no.
+/// Take what is left of an expansion into memory; edges are skipped. `None` if `go_on` returns false.
 ///
 /// # Errors
 /// As [`Expansion::advance`].

@@ -90,8 +90,7 @@ impl Sorter {
         Ok((start, at + buffer.len() as u64))
     }
 
-    /// Make ready for being read in order: all in memory, or all in no more runs than can be read
-    /// at once.
+    /// Prepare to be read in order: all in memory, or all in no more runs than one merge can read.
     pub(super) fn finish(&mut self) -> Result<()> {
         if self.stored.is_empty() {
             self.held.sort_unstable();
@@ -111,7 +110,7 @@ impl Sorter {
         Ok(())
     }
 
-    /// All of them in order, when they are finished; as often as somebody asks.
+    /// The records in order, after [`Self::finish`]; may be called again.
     pub(super) fn in_order(&self) -> Result<InOrder<'_>> {
         let stored = self.file.iter().flat_map(|file| {
             self.stored.iter().map(move |&(at, end)| Run {

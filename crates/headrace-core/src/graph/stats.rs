@@ -20,7 +20,7 @@ pub struct Degrees {
     pub powers: Vec<u64>,
     /// The most that a node has.
     pub most: u64,
-    /// The id of the first node in the index that has so many.
+    /// The id of the first node with that degree.
     pub most_id: Vec<u8>,
 }
 
@@ -45,10 +45,10 @@ pub struct Stats {
     pub largest: u64,
 }
 
-/// Look at all edges; `None` if `go_on` says no. Takes 12 bytes for each node.
+/// Look at all edges; `None` if `go_on` returns false. Takes 12 bytes for each node.
 ///
 /// # Errors
-/// [`crate::Error::Sidecar`] where the index is damaged.
+/// [`crate::ErrorKind::Sidecar`] where the index is damaged.
 pub fn stats(
     graph: &Arc<BaseDelta<GraphIndex>>,
     go_on: &dyn Fn() -> bool,

@@ -1,4 +1,4 @@
-//! Following the edges of many nodes at once, in the order in which they lie in the index.
+//! Sweep: follow the edges of many nodes in the order of the index.
 //!
 //! Which of several edges leads to a node first is a matter of the order of the nodes and of the
 //! file, not of that in which edges are looked at: of all that lead to a node, the first one is
@@ -16,7 +16,7 @@ use crate::Result;
 /// A node that was found, and the first edge that leads to it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
-    /// The node.
+    /// The node the edge leads to.
     pub(super) node: u64,
     /// Which of the nodes that were swept the edge is of.
     pub(super) by: usize,
@@ -33,7 +33,7 @@ pub(super) struct Found {
 /// it is reached.
 ///
 /// # Errors
-/// [`crate::Error::Sidecar`] where the index is damaged.
+/// [`crate::ErrorKind::Sidecar`] where the index is damaged.
 pub(super) fn sweep(
     index: &GraphIndex,
     nodes: &[u64],

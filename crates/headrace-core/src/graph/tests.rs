@@ -267,7 +267,7 @@ proptest! {
         prop_assert_eq!(one.has_edges_of(&new, &|| true).unwrap(), Some(true));
         let same = new.has_edges_of(&open(&base).unwrap(), &|| true).unwrap();
         prop_assert_eq!(same, Some(between.is_empty() && after.is_empty()));
-        // But for the lines, which nobody has counted here.
+        // All but the counts of lines.
         let lines = new.meta().lines;
         prop_assert_eq!(Meta { lines, ..one.meta().clone() }, new.meta().clone());
     }
@@ -491,7 +491,7 @@ fn keyed(data: &[u8]) -> KeyedEdges {
             }
         }
         let (made_of, hashes) = made_of(data, 0, None);
-        let plan = keys::write::Plan {
+        let plan = keys::Plan {
             fields: names,
             unique: false,
             version: Some(2),
@@ -671,7 +671,7 @@ fn whoever_wants_to_stop_is_asked_also_where_nothing_new_is_reached() {
             steps.clear();
         }
         assert_eq!(reached, 100);
-        // 10,000 edges are followed one by one; at once, only nodes count.
+        // Edge by edge, 10,000 edges are followed; in a sweep, only nodes count.
         assert_eq!(asked.get(), if together == 0 { 2 } else { 0 });
     }
 }

@@ -12,10 +12,10 @@ const ASK_EVERY: u32 = 1 << 14;
 
 impl GraphIndex {
     /// Compare all of it with its checksums, and its tables with each other. False if `go_on`
-    /// says no.
+    /// returns false.
     ///
     /// # Errors
-    /// [`crate::Error::Sidecar`] with the first thing that is wrong.
+    /// [`crate::ErrorKind::Sidecar`] with the first thing that is wrong.
     pub fn verify(&self, go_on: &dyn Fn() -> bool) -> Result<bool> {
         if !self.sealed.verify(go_on)? {
             return Ok(false);
@@ -59,10 +59,10 @@ impl GraphIndex {
         Ok(true)
     }
 
-    /// Whether another index has the same nodes, edges and predicates. `None` if `go_on` says no.
+    /// Whether another index has the same nodes, edges and predicates. `None` if `go_on` returns false.
     ///
     /// # Errors
-    /// [`crate::Error::Sidecar`] where one of both is damaged.
+    /// [`crate::ErrorKind::Sidecar`] where one of both is damaged.
     pub fn has_edges_of(&self, other: &Self, go_on: &dyn Fn() -> bool) -> Result<Option<bool>> {
         if self.header.tables != other.header.tables {
             return Ok(Some(false));

@@ -39,23 +39,23 @@ pub struct Plan {
     pub directory: PathBuf,
 }
 
-/// What came of it.
+/// The result of writing an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// An index.
     Written(Written),
-    /// No version, or not the one that was asked for, has room for it.
+    /// The requested version, or every version, is too small for it.
     NoRoom(&'static str),
-    /// Somebody asked to stop.
+    /// The caller asked to stop.
     Stopped,
 }
 
 /// An index that was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// Its version.
+    /// The version of the format.
     pub version: u32,
-    /// Why it is not version 1, if nobody asked for another one.
+    /// Why it is not version 1, if the version was not requested.
     pub why: Option<&'static str>,
     /// How many edges it has.
     pub edges: u64,
@@ -180,7 +180,7 @@ struct Edges {
 const SHARE: usize = 4;
 
 impl Edges {
-    /// Give all their numbers; `None` if `go_on` says no.
+    /// Give all their numbers; `None` if `go_on` returns false.
     fn of(collected: Vec<EdgeRuns>, plan: &Plan, go_on: &dyn Fn() -> bool) -> Result<Option<Self>> {
         let mut parts = Vec::new();
         let (mut node_runs, mut predicate_runs, mut files) = (Vec::new(), Vec::new(), Vec::new());
@@ -260,7 +260,7 @@ impl Edges {
         Ok(Some(Survey { nodes: self.nodes, predicates: self.predicates, edges, most_edges }))
     }
 
-    /// Write all tables, and return where they end; `None` if `go_on` says no.
+    /// Write all tables, and return where they end; `None` if `go_on` returns false.
     fn write(&self, out: &File, tables: &Tables, go_on: &dyn Fn() -> bool) -> Result<Option<u64>> {
         let mut entries = Part::at(out, tables.nodes);
         let mut pool = Part::at(out, tables.pool());

@@ -10,8 +10,8 @@ use super::error::{Checked, Failure, Inside, Reason};
 /// Decode the escapes of a string the walker has accepted.
 ///
 /// `raw` is what stands between the quotes. `scratch` is overwritten; reusing
-/// it saves an allocation per string. In a string nobody has checked, what is
-/// not an escape is kept as it is.
+/// it saves an allocation per string. In an unchecked string,
+/// anything that is not an escape is kept.
 ///
 /// ```
 /// # use headrace_core::json::unescape;

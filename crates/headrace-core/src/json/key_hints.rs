@@ -9,7 +9,7 @@
 /// More keys than this are not remembered.
 const MOST: usize = 512;
 
-/// As many bytes as are compared at once.
+/// The number of bytes that one comparison covers.
 const WIDTH: usize = size_of::<u128>();
 
 /// The keys of the row before, in the order they came.
@@ -27,7 +27,7 @@ struct Hint {
     mask: u128,
     /// Of the key alone.
     length: usize,
-    /// In which kind of object nobody wanted its value.
+    /// The kind of object in which its value was not read.
     unwanted_in: Option<u32>,
 }
 
@@ -35,7 +35,7 @@ struct Hint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Expected {
     pub(super) length: usize,
-    /// In which kind of object nobody wanted its value.
+    /// The kind of object in which its value was not read.
     pub(super) unwanted_in: Option<u32>,
 }
 
@@ -56,7 +56,7 @@ impl KeyHints {
     }
 
     /// The key whose opening quote is at `at`, if it is one that is expected, and a
-    /// colon follows at once.
+    /// colon follows directly.
     #[inline]
     pub(super) fn expected(&mut self, line: &[u8], at: usize) -> Option<Expected> {
         let hint = self.hints.get(self.next)?;
@@ -71,7 +71,7 @@ impl KeyHints {
         Some(Expected { length: hint.length, unwanted_in: hint.unwanted_in })
     }
 
-    /// Remember of the key that came last that nobody wanted its value.
+    /// Remember that the value of the last key was not read.
     #[inline]
     pub(super) fn unwanted_in(&mut self, object: u32) {
         if let Some(hint) = self.next.checked_sub(1).and_then(|last| self.hints.get_mut(last)) {
@@ -100,10 +100,10 @@ impl Hint {
         (bytes ^ self.bytes) & self.mask == 0
     }
 
-    /// No key.
+    /// A hint that no key matches.
     const NEVER: Self = Self { bytes: 0, mask: u128::MAX, length: 0, unwanted_in: None };
 
-    /// A key that is too long to be compared at once is never the expected one.
+    /// A key too long for one comparison is never the expected one.
     fn of(line: &[u8], at: usize, close: usize) -> Self {
         let length = close + 2 - at;
         let mut bytes = [0; WIDTH];

@@ -36,7 +36,7 @@ pub const MAX_NUMBER_BYTES: usize = 1100;
 /// How much a row may ask of those who read it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Arrays and objects open at once; above [`MAX_DEPTH`] it counts as that.
+    /// The deepest nesting of arrays and objects; at most [`MAX_DEPTH`].
     pub max_depth: u32,
 }
 

@@ -1,4 +1,4 @@
-//! One pass over a line, with every rule of RFC 8259 applied.
+//! One skip a line, with every rule of RFC 8259 applied.
 //!
 //! The open arrays and objects are kept as one bit each in [`Nesting`]: no
 //! input can make the walk use more stack, or any heap at all.
@@ -93,7 +93,7 @@ pub fn walk<'l, V: Visitor>(
 /// A line, and what is open of it. Positions are given and returned by all functions.
 struct Walk<'l, 'h> {
     text: &'l str,
-    /// The same.
+    /// The line as bytes.
     bytes: &'l [u8],
     open: Nesting,
     hints: &'h mut KeyHints,
@@ -179,7 +179,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Check a value that nobody wants; gives the position after it.
+    /// Check a value without visiting it; returns the position after it.
     #[inline]
     fn pass_over(&mut self, at: usize) -> Checked<usize> {
         match self.bytes.get(at) {

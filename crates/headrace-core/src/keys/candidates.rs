@@ -1,6 +1,6 @@
-//! The rows that some keys lead to, in file order.
+//! Candidates: the rows that may have one of some keys, in file order.
 //!
-//! For who asks the rows themselves: all rows with one of the keys are there, and a few others may be.
+//! All rows with one of the keys are among them, and a few others may be; the caller checks the rows.
 
 use std::{collections::HashSet, ops::Range};
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{Result, rows::RowBatch, sealed::BaseDelta};
 
-/// The piece of an index that has a hash, and what that knows of it.
+/// The segment of a hash, and the bits of the hash that it stores.
 type Known = (usize, (u64, u64));
 
 /// Where such rows begin.
@@ -21,7 +21,7 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    /// Where each begins.
+    /// The byte at which each row begins.
     pub fn offsets(&self) -> &[u64] {
         &self.offsets
     }
@@ -40,7 +40,7 @@ impl BaseDelta<SetSegments> {
     /// The rows that may have one of some keys; `None` if they are more than `most`.
     ///
     /// # Errors
-    /// [`crate::Error::Sidecar`] where a file is damaged, or has too many keys with one hash.
+    /// [`crate::ErrorKind::Sidecar`] where a file is damaged, or has too many keys with one hash.
     pub fn candidates(&self, requests: &[Request], most: u64) -> Result<Option<Candidates>> {
         let mut offsets = Vec::new();
         let mut known = Vec::new();
@@ -69,7 +69,7 @@ impl Lookup<'_> {
     /// Add some of the rows to `batch`, until it holds `max_bytes`.
     ///
     /// # Errors
-    /// What reading says; [`crate::Error::Sidecar`] where the index is not that of the source.
+    /// Errors of reading; [`crate::ErrorKind::Sidecar`] where the index is not that of the source.
     pub fn candidates(
         &self,
         index: &BaseDelta<SetSegments>,

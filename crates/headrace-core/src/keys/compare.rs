@@ -16,10 +16,10 @@ const ASK_EVERY: u64 = 1 << 16;
 
 impl Continued<'_> {
     /// Whether the index has the rows of `runs`, each where its key leads, and no others. `None` if
-    /// `go_on` says no.
+    /// `go_on` returns false.
     ///
     /// # Errors
-    /// What reading says; [`crate::Error::Sidecar`] where the index is damaged.
+    /// Errors of reading; [`crate::ErrorKind::Sidecar`] where the index is damaged.
     pub fn is_of_all(&self, runs: &mut [Runs], go_on: &dyn Fn() -> bool) -> Result<Option<bool>> {
         for run in &mut *runs {
             run.finish()?;

@@ -23,7 +23,7 @@ use crate::{
 pub struct Continued<'a> {
     /// The index.
     pub index: &'a BaseDelta<SetSegments>,
-    /// Its source.
+    /// The source of the index.
     pub source: Lookup<'a>,
     /// All of it, which becomes one index; or its delta only, which becomes a longer one.
     pub all: bool,
@@ -111,7 +111,7 @@ impl<'a> Continued<'a> {
     }
 
     /// Find a key of `runs` that a row of the index has; of all such keys, and the one that is
-    /// `found` already, that whose second row is first. False if `go_on` says no.
+    /// `found` already, that whose second row is first. False if `go_on` returns false.
     pub(super) fn duplicate(
         &self,
         runs: &[Runs],
@@ -136,7 +136,7 @@ impl<'a> Continued<'a> {
 
     /// Count the keys that both `earlier` and `later` have, which is a table or `runs`, and of
     /// whose hashes the bits of `mask` are known. Where both have rows with equal bits, rows of
-    /// the source are read. `None` if `go_on` says no.
+    /// the source are read. `None` if `go_on` returns false.
     ///
     /// `last` is the byte from which on a row of `later` is one that no newline ended.
     pub(super) fn shared(
@@ -247,7 +247,7 @@ struct Earlier<'a> {
 }
 
 impl Earlier<'_> {
-    /// Pass over all rows with smaller hashes; false if none has this one.
+    /// Skip all rows with smaller hashes; false if none has this one.
     fn reach(&mut self, hash: u64) -> Result<bool> {
         while self.rows.ready()? {
             let there = self.rows.first().hash & self.mask;

@@ -25,7 +25,7 @@ impl KeyFields {
         Self { names }
     }
 
-    /// Their names.
+    /// The names of the fields.
     pub fn names(&self) -> &[String] {
         &self.names
     }
@@ -184,7 +184,7 @@ impl KeyReader {
         self.has_others
     }
 
-    /// Whether the key that was read last is the one asked for.
+    /// Whether the key that was read last is the requested one.
     pub fn is(&self, request: &Request) -> bool {
         request.is(&self.key, &self.kinds)
     }

@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-/// What is looked at for one key, at most. Hashes can be made to be equal; somebody who does
+/// What is looked at for one key, at most. Hashes can be made to collide; an input that does so
 /// makes us scan, which takes no longer than to scan.
 #[derive(Clone, Copy)]
 pub(super) struct Bounds {
@@ -29,7 +29,7 @@ pub(super) struct Bounds {
 
 const BOUNDS: Bounds = Bounds { equal: 1024, in_vain: 4096 };
 /// Finds the postings of keys. Only the blocks that are touched are read, and each is checked;
-/// any number of threads may ask at once.
+/// any number of threads may use it concurrently.
 pub struct KeyIndex {
     pub(super) sealed: Sealed<Meta>,
     pub(super) header: Header,
@@ -69,7 +69,7 @@ impl KeyIndex {
     /// Check both ends of a file.
     ///
     /// # Errors
-    /// [`crate::Error::Sidecar`] where it is not a whole index of a version we know.
+    /// [`crate::ErrorKind::Sidecar`] where it is not a whole index of a version we know.
     pub fn open(file: DataFile) -> Result<Self> {
         let sealed = Sealed::<Meta>::open(file)?;
         let (header, meta) = (Header::decode(&sealed.header, sealed.end)?, &sealed.meta);
@@ -97,7 +97,7 @@ impl KeyIndex {
     /// tell. None of it is missing.
     ///
     /// # Errors
-    /// [`crate::Error::Sidecar`] where the file is damaged, or has too many keys with one hash.
+    /// [`crate::ErrorKind::Sidecar`] where the file is damaged, or has too many keys with one hash.
     pub fn find(&self, request: &Request) -> Result<Range<u64>> {
         match self.header.tables {
             Tables::Texts(texts) => self.find_text(texts, request),
@@ -108,7 +108,7 @@ impl KeyIndex {
     /// Where the rows of some postings begin.
     ///
     /// # Errors
-    /// [`crate::Error::Sidecar`] where the file is damaged.
+    /// [`crate::ErrorKind::Sidecar`] where the file is damaged.
     pub fn postings(&self, numbers: Range<u64>) -> Result<Vec<u64>> {
         let count = usize::try_from(numbers.end - numbers.start).unwrap_or(usize::MAX);
         match self.header.tables {

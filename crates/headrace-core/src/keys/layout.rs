@@ -58,14 +58,14 @@ use crate::{
 };
 
 /// Bytes of an entry of version 1.
-pub const ENTRY_BYTES: u64 = ENTRY as u64;
+pub(crate) const ENTRY_BYTES: u64 = ENTRY as u64;
 /// Bytes of a posting of version 1.
-pub const POSTING_BYTES: u64 = 8;
+pub(crate) const POSTING_BYTES: u64 = 8;
 pub(super) const ENTRY: usize = 20;
 /// Bits of a fingerprint of version 2.
-pub const FINGERPRINT_BITS: u32 = 16;
+pub(crate) const FINGERPRINT_BITS: u32 = 16;
 /// Zeros behind the postings of version 2, so that each can be read as 16 bytes.
-pub const PADDING: usize = 16;
+pub(crate) const PADDING: usize = 16;
 
 const UNIQUE: u32 = 1;
 const COMPOSITE: u32 = 1 << 1;
@@ -76,7 +76,7 @@ const BUCKET: u64 = 64;
 
 /// The first 64 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Header {
+pub(crate) struct Header {
     /// Whether no key has two rows.
     pub unique: bool,
     /// Whether keys have several parts.
@@ -93,7 +93,7 @@ pub struct Header {
 
 /// Where the tables are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tables {
+pub(crate) enum Tables {
     /// Of version 1.
     Texts(Texts),
     /// Of version 2.
@@ -102,7 +102,7 @@ pub enum Tables {
 
 /// Of version 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Texts {
+pub(crate) struct Texts {
     /// Offset of the entries.
     pub entries: u64,
     /// Bytes of entries and pool.
@@ -115,7 +115,7 @@ pub struct Texts {
 
 /// Of version 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Compact {
+pub(crate) struct Compact {
     /// Offset of the directory.
     pub directory: u64,
     /// Offset of the postings.
@@ -131,28 +131,28 @@ pub struct Compact {
 }
 
 impl Texts {
-    /// The tables for so many keys, bytes of keys, and postings.
-    pub fn of(keys: u64, pool: u64, count: u64) -> Self {
+    /// The tables for these numbers of keys, bytes of keys, and postings.
+    pub(crate) fn of(keys: u64, pool: u64, count: u64) -> Self {
         let entries = HEADER_BYTES as u64;
         let key_table = keys * ENTRY_BYTES + pool;
         Self { entries, key_table, postings: aligned(entries + key_table), count }
     }
 
-    /// Where they end.
-    pub fn end(self) -> u64 {
+    /// The byte behind the tables.
+    pub(crate) fn end(self) -> u64 {
         self.postings + self.count * POSTING_BYTES
     }
 }
 
 impl Compact {
-    /// The tables for so many postings below `limit`.
-    pub fn of(count: u64, limit: u64) -> Self {
+    /// The tables for `count` postings below `limit`.
+    pub(crate) fn of(count: u64, limit: u64) -> Self {
         let buckets = count.div_ceil(BUCKET).next_power_of_two();
         Self::with_buckets(buckets.trailing_zeros(), count, limit)
     }
 
     /// The same with 2^`bucket_bits` buckets.
-    pub fn with_buckets(bucket_bits: u32, count: u64, limit: u64) -> Self {
+    pub(crate) fn with_buckets(bucket_bits: u32, count: u64, limit: u64) -> Self {
         let width = if u32::try_from(count).is_ok() { 4 } else { 8 };
         let directory = HEADER_BYTES as u64;
         Self {
@@ -166,39 +166,39 @@ impl Compact {
     }
 
     /// Bits of a posting.
-    pub fn posting_bits(self) -> u64 {
+    pub(crate) fn posting_bits(self) -> u64 {
         u64::from(FINGERPRINT_BITS + self.offset_bits)
     }
 
     /// Where they end; `None` if that is nowhere.
-    pub fn end(self) -> Option<u64> {
+    pub(crate) fn end(self) -> Option<u64> {
         let bits = self.count.checked_mul(self.posting_bits())?;
         self.postings.checked_add(bits.div_ceil(8))?.checked_add(PADDING as u64)
     }
 
     /// The bucket of a hash.
-    pub fn bucket(self, hash: u64) -> u64 {
+    pub(crate) fn bucket(self, hash: u64) -> u64 {
         // A shift by all bits is none.
         hash.checked_shr(u64::BITS - self.bucket_bits).unwrap_or_default()
     }
 
     /// The fingerprint of a hash.
-    pub fn fingerprint(self, hash: u64) -> u64 {
+    pub(crate) fn fingerprint(self, hash: u64) -> u64 {
         hash << self.bucket_bits >> (u64::BITS - FINGERPRINT_BITS)
     }
 }
 
 impl Header {
-    /// Its version.
-    pub fn version(&self) -> u32 {
+    /// The version of the format.
+    pub(crate) fn version(&self) -> u32 {
         match self.tables {
             Tables::Texts(_) => 1,
             Tables::Compact(_) => 2,
         }
     }
 
-    /// Its bytes.
-    pub fn encode(&self) -> [u8; HEADER_BYTES] {
+    /// Encode it.
+    pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         let version = self.version();
         let flag = |set: bool, bit: u32| if set { bit } else { 0 };
@@ -231,8 +231,8 @@ impl Header {
     /// Read it; all tables must end before `end`.
     ///
     /// # Errors
-    /// [`crate::Error::Sidecar`] where it is none, or contradicts itself.
-    pub fn decode(bytes: &[u8; HEADER_BYTES], end: u64) -> Result<Self> {
+    /// [`crate::ErrorKind::Sidecar`] where it is none, or contradicts itself.
+    pub(crate) fn decode(bytes: &[u8; HEADER_BYTES], end: u64) -> Result<Self> {
         let short = |at: usize| u32::from_le_bytes(chunk(bytes, at));
         let long = |at: usize| u64::from_le_bytes(chunk(bytes, at));
         let (version, flags, keys) = (short(4), short(8), short(12));
@@ -289,22 +289,22 @@ fn compact([directory, postings, count, widths]: [u64; 4], end: u64) -> Option<C
 
 /// An entry of version 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
-    /// Of the key.
+pub(crate) struct Entry {
+    /// The hash of the key.
     pub hash: u64,
     /// Where it begins in the pool.
     pub key_offset: u32,
-    /// Its bytes.
+    /// The length of the key in bytes.
     pub key_length: u16,
-    /// Its first posting.
+    /// The number of its first posting.
     pub first: u32,
     /// How many it has.
     pub count: u16,
 }
 
 impl Entry {
-    /// Its bytes.
-    pub fn encode(self) -> [u8; ENTRY] {
+    /// Encode it.
+    pub(crate) fn encode(self) -> [u8; ENTRY] {
         let mut bytes = [0; ENTRY];
         bytes[..8].copy_from_slice(&self.hash.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.key_offset.to_le_bytes());
@@ -314,8 +314,8 @@ impl Entry {
         bytes
     }
 
-    /// Read one.
-    pub fn decode(bytes: &[u8; ENTRY]) -> Self {
+    /// Decode one.
+    pub(crate) fn decode(bytes: &[u8; ENTRY]) -> Self {
         Self {
             hash: u64::from_le_bytes(chunk(bytes, 0)),
             key_offset: u32::from_le_bytes(chunk(bytes, 8)),

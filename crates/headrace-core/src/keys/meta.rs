@@ -40,7 +40,7 @@ impl Meta {
         self.records.saturating_sub(u64::from(last))
     }
 
-    /// Their different keys.
+    /// The number of different keys of the covered rows.
     pub fn covered_keys(&self) -> u64 {
         self.keys.saturating_sub(u64::from(self.made_of.last.as_deref() == Some(NEW_KEY)))
     }

@@ -2,32 +2,32 @@
 //!
 //! A *key* is the text of a field's value, or of several; how it is written does not count, so
 //! that `1.0` and `1` are one key. A *posting* is the byte at which a row with the key begins.
-//! The index is coarse, the source decides: whoever looks a key up reads the rows that the index
-//! names, and takes those that have the key.
+//! The index is coarse: a lookup reads the rows that the index names, and keeps those that have the
+//! key.
 //!
 //! Two forms of the file exist, [`v1`](layout) with the texts of the keys, and the compact v2 with
 //! fingerprints of them; both end with the [`trailer`](crate::sealed::trailer), which has a checksum for each 4 KiB.
 
-pub mod candidates;
+mod candidates;
 mod compare;
-pub mod continued;
-pub mod fields;
-pub mod index;
+mod continued;
+mod fields;
+mod index;
 pub mod join;
-pub mod layout;
+mod layout;
 mod meta;
 mod number;
-pub mod request;
-pub mod rows;
-pub mod runs;
-pub mod scan;
-pub mod set_segments;
-pub mod shuffle_packets;
+mod request;
+mod rows;
+pub(crate) mod runs;
+mod scan;
+mod set_segments;
+mod shuffle_packets;
 mod table_rows;
 #[cfg(test)]
 mod tests;
 mod verify;
-pub mod write;
+mod write;
 mod write_compact;
 
 pub use candidates::Candidates;
@@ -38,11 +38,11 @@ pub use meta::Meta;
 pub use request::Request;
 pub use rows::Lookup;
 pub use runs::Runs;
-pub use scan::{KeyScan, Skipped};
+pub use scan::{KeyScan, Skipped, Wanted};
 pub use set_segments::{Found, SetSegments};
 pub use shuffle_packets::ShufflePackets;
 
-pub use write::write;
+pub use write::{Duplicate, Outcome, Plan, Written, write};
 
 use xxhash_rust::xxh3::xxh3_64;
 

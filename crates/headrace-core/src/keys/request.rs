@@ -1,4 +1,4 @@
-//! A key that somebody asks for.
+//! The request of a key lookup.
 
 use bumpalo::Bump;
 
@@ -8,7 +8,7 @@ use crate::value::{Kind, Value, parse_text};
 /// A key to be looked up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Its text.
+    /// The text of the key.
     pub key: Vec<u8>,
     /// The hash of that.
     pub hash: u64,

@@ -1,4 +1,4 @@
-//! The rows behind postings, each compared with the key that was asked for.
+//! The rows of postings, each compared with the requested key.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use memchr::memchr;
 
 use super::{KeyIndex, KeyReader, Read, Request, hash};
 use crate::{
-    Error, Result,
+    Error, ErrorKind, Result,
     input::DataFile,
     rows::{BOM, Row, RowBatch},
     sealed::unusable,
@@ -17,14 +17,14 @@ const LEAST_READ: usize = 256;
 const FIRST_READ: usize = 1024;
 /// What lies between two rows is read with them, up to here: that takes less than to ask again.
 const GAP: u64 = 4096;
-/// Read at most at once for rows that are near each other.
+/// The most bytes of one read for rows that are near each other.
 const MOST_READ: u64 = 1 << 18;
 /// Postings that are looked at together.
 pub(super) const TOGETHER: u64 = 512;
 
 /// Bytes of a source that were read; rows that are near each other share them.
 #[derive(Debug)]
-pub struct Window {
+pub(crate) struct Window {
     bytes: Vec<u8>,
     /// Where the first one is in the source.
     start: u64,
@@ -60,7 +60,7 @@ impl Window {
         self.start += at as u64;
     }
 
-    /// How long a row may be, to be read at once in most cases.
+    /// The bytes of a first read, enough for most rows.
     fn expected(&self) -> usize {
         (self.lengths / 8 + 64).clamp(LEAST_READ, FIRST_READ)
     }
@@ -71,7 +71,7 @@ impl Window {
         self.lengths -= self.lengths / 16;
     }
 
-    /// Read so many further bytes.
+    /// Read `count` more bytes.
     fn extend(&mut self, file: &DataFile, count: usize) -> Result<()> {
         let held = self.bytes.len();
         self.bytes.resize(held + count, 0);
@@ -91,7 +91,7 @@ pub struct Lookup<'s> {
     pub file: &'s DataFile,
     /// How far it may be read.
     pub size: u64,
-    /// Rows that begin here or later are somebody else's.
+    /// Rows that begin here or later are not read.
     pub below: u64,
     /// Longest row.
     pub max_line: usize,
@@ -102,7 +102,7 @@ impl Lookup<'_> {
     /// `max_bytes`; returns the number of the first posting that was not looked at.
     ///
     /// # Errors
-    /// What reading says; [`Error::Sidecar`] where the index is not that of the source.
+    /// Errors of reading; [`crate::ErrorKind::Sidecar`] where the index is not that of the source.
     pub fn postings(
         &self,
         index: &KeyIndex,
@@ -147,7 +147,7 @@ impl Lookup<'_> {
     /// `max_bytes`; returns how many were looked at.
     ///
     /// # Errors
-    /// What reading says; [`Error::Changed`] where there is no such row any more.
+    /// Errors of reading; [`crate::ErrorKind::Changed`] where there is no such row any more.
     pub fn offsets(
         &self,
         offsets: &[u64],
@@ -161,7 +161,7 @@ impl Lookup<'_> {
             if batch.data.len() >= max_bytes {
                 return Ok(done);
             }
-            let changed = || Error::Changed { offset, reason: "a row has another key now".into() };
+            let changed = || Error::at(ErrorKind::Changed, offset, "a row has another key now");
             let row = self.row(offset, &offsets[done + 1..], &mut window);
             let row = row.map_err(|_| changed())?;
             let has_key = matches!(reader.read(row.content), Read::Key(_));
@@ -176,7 +176,7 @@ impl Lookup<'_> {
     /// The key of the row that begins at `offset`.
     ///
     /// # Errors
-    /// What reading says; [`Error::Sidecar`] where there is no row with a key.
+    /// Errors of reading; [`crate::ErrorKind::Sidecar`] where there is no row with a key.
     pub(super) fn key_at<'r>(
         &self,
         offset: u64,

@@ -1,7 +1,7 @@
 //! Sorting keys and postings in limited memory.
 //!
-//! What does not fit is written as a sorted *run* to a file without a name. Runs are merged as
-//! often as somebody asks. The order, by hash, key and offset, is that of the index, and does
+//! What does not fit is written as a sorted *run* to a file without a name. Runs can be merged
+//! more than once. The order, by hash, key and offset, is that of the index, and does
 //! not depend on where the runs were cut: the same rows give the same index.
 //!
 //! Records are put into *drawers* by the first bits of their hashes. So what is sorted, and gone
@@ -27,8 +27,8 @@ const DRAWERS: usize = 1 << DRAWER_BITS;
 
 /// A key and where a row with it begins.
 #[derive(Clone, Copy, Debug)]
-pub struct Record<'a> {
-    /// Of the key.
+pub(crate) struct Record<'a> {
+    /// The hash of the key.
     pub hash: u64,
     /// Where the row begins.
     pub offset: u64,
@@ -105,7 +105,7 @@ impl Runs {
     /// Add a record.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// Errors of the operating system.
     pub fn push(&mut self, key: &[u8], offset: u64) -> Result<()> {
         let (hash, room) = (hash(key), u32::MAX as usize);
         let full = self.drawers[drawer_of(hash)].keys.len() > room - key.len().min(room);
@@ -161,10 +161,10 @@ impl Runs {
         Ok(RunWriter { file: second, start: self.written, at: self.written, buffer: Vec::new() })
     }
 
-    /// Make ready for being merged: all in memory, or all in no more runs than can be read at once.
+    /// Prepare to be merged: all in memory, or all in no more runs than one merge can read.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// Errors of the operating system.
     pub fn finish(&mut self) -> Result<()> {
         if self.stored.is_empty() {
             self.sort();
@@ -203,7 +203,7 @@ impl Runs {
     /// where it ends.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// Errors of the operating system.
     pub fn save(&mut self, out: &File, at: u64) -> Result<u64> {
         self.finish()?;
         let out = RunWriter { file: out.try_clone()?, start: at, at, buffer: Vec::new() };
@@ -237,7 +237,7 @@ fn record<'a>(held: &InMemory, keys: &'a [u8]) -> Record<'a> {
 /// records with one hash are in any order then.
 ///
 /// # Errors
-/// What reading says.
+/// Errors of reading.
 pub(super) fn merged<'a>(
     runs: &'a [Runs],
     tables: impl IntoIterator<Item = TableRows<'a>>,
@@ -250,7 +250,7 @@ pub(super) fn merged<'a>(
 /// All records of runs, which must have been finished, in order.
 ///
 /// # Errors
-/// What reading says.
+/// Errors of reading.
 pub(crate) fn in_order(runs: &[Runs]) -> Result<Merge<'_>> {
     merged(runs, [], ALL_BITS)
 }
@@ -352,7 +352,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Pass over the first record, and remember its key. To look at a key in memory is dear, since
+    /// Skip the first record, and remember its key. To look at a key in memory is dear, since
     /// they are in another order there.
     fn pass(&mut self, passed: &mut Passed<'a>) {
         match self {
@@ -417,7 +417,7 @@ impl<'a> Merge<'a> {
     /// The next record, and whether its key is that of the one before.
     ///
     /// # Errors
-    /// What reading says.
+    /// Errors of reading.
     #[allow(clippy::should_implement_trait, reason = "what it gives lives until the next call")]
     pub(crate) fn next(&mut self) -> Result<Option<(Record<'_>, bool)>> {
         let begun = self.passed.is_some();
@@ -492,7 +492,7 @@ mod tests {
                 prop_assert!(run.stored.len() <= 2);
             }
             prop_assert_eq!(&all(&runs), &expected);
-            // As often as somebody asks.
+            // More than once.
             prop_assert_eq!(all(&runs), expected);
         }
     }

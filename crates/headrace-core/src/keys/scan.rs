@@ -7,18 +7,18 @@ use crate::{json::Limits, rows::Row, sealed::Lines, value::Kind};
 
 /// How many rows without a key are remembered unless all are, and in any case the first for each
 /// cause.
-pub const FIRST_SKIPPED: usize = 10;
+pub(crate) const FIRST_SKIPPED: usize = 10;
 
 /// A row that is in no index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skipped {
-    /// Which row.
+    /// The row, counted from 0.
     pub number: u64,
     /// Where it begins, or goes wrong.
     pub offset: u64,
     /// `bad`, `missing`, `null`, `nested` or `too_long`.
     pub cause: &'static str,
-    /// Why.
+    /// What is wrong, in words.
     pub reason: String,
 }
 
@@ -144,7 +144,7 @@ impl KeyScan {
         self.reader.kinds()
     }
 
-    /// Whether the key that was taken last is the one asked for.
+    /// Whether the key that was taken last is the requested one.
     pub fn is(&self, request: &Request) -> bool {
         self.reader.is(request)
     }
@@ -157,7 +157,7 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// These keys; one may be asked for more than once.
+    /// These keys; one may occur more than once.
     pub fn new(requests: Vec<Request>) -> Self {
         let mut by_key: HashMap<Vec<u8>, Vec<usize>> = HashMap::new();
         for (number, request) in requests.iter().enumerate() {

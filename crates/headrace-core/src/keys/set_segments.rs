@@ -1,7 +1,7 @@
-//! An index in several files, its *segments*: each has the keys whose hashes end alike.
+//! Set index: a key index in several files, its *segments*, partitioned by the hashes of keys.
 //!
-//! The last bits of a hash say the segment, so that the first ones are spread within it as they are
-//! in an index of one file. Postings are numbered through all segments.
+//! The last bits of a hash select the segment, so the first bits are spread within it as in an
+//! index of one file. Postings are numbered through all segments.
 
 use std::ops::Range;
 
@@ -15,8 +15,8 @@ use crate::{
 /// More segments than this are of no use.
 const MOST: usize = 1 << 12;
 
-/// The number of the segment, of so many, that has the keys with a hash.
-pub fn segment_of(hash: u64, segments: usize) -> usize {
+/// The number of the segment, of `segments`, that has the keys with a hash.
+pub(crate) fn segment_of(hash: u64, segments: usize) -> usize {
     // Below `segments`, a power of two.
     usize::try_from(hash & (segments as u64).saturating_sub(1)).unwrap_or_default()
 }
@@ -34,10 +34,10 @@ impl SetSegments {
         Self { files: vec![file], firsts: vec![0] }
     }
 
-    /// These files.
+    /// An index in several files.
     ///
     /// # Errors
-    /// [`crate::Error::Sidecar`] where they do not belong together.
+    /// [`crate::ErrorKind::Sidecar`] where they do not belong together.
     pub fn new(files: Vec<KeyIndex>) -> Result<Self> {
         if !files.len().is_power_of_two() || files.len() > MOST {
             return Err(unusable(0, "not as many segments as an index can have"));
@@ -82,7 +82,7 @@ impl SetSegments {
     /// See [`KeyIndex::find`].
     ///
     /// # Errors
-    /// As there.
+    /// See there.
     pub fn find(&self, request: &Request) -> Result<Range<u64>> {
         let (file, first) = self.of(request.hash);
         let found = file.find(request)?;
@@ -92,7 +92,7 @@ impl SetSegments {
     /// See [`KeyIndex::postings`]; all are of one segment.
     ///
     /// # Errors
-    /// As there.
+    /// See there.
     pub fn postings(&self, numbers: Range<u64>) -> Result<Vec<u64>> {
         let behind = self.firsts.partition_point(|&first| first <= numbers.start);
         let segment = behind.saturating_sub(1);
@@ -163,7 +163,7 @@ impl BaseDelta<SetSegments> {
     /// The postings that may be those of a key; see [`KeyIndex::find`].
     ///
     /// # Errors
-    /// [`crate::Error::Sidecar`] where a file is damaged, or has too many keys with one hash.
+    /// [`crate::ErrorKind::Sidecar`] where a file is damaged, or has too many keys with one hash.
     pub fn find(&self, request: &Request) -> Result<Found> {
         let mut found = Found::default();
         for ((index, _), numbers) in self.parts().zip(&mut found.0) {
@@ -176,7 +176,7 @@ impl BaseDelta<SetSegments> {
     /// what was not looked at stays in `found`. See [`Lookup::postings`].
     ///
     /// # Errors
-    /// What reading says; [`crate::Error::Sidecar`] where the index is not that of the source.
+    /// Errors of reading; [`crate::ErrorKind::Sidecar`] where the index is not that of the source.
     pub fn rows(
         &self,
         source: &Lookup<'_>,

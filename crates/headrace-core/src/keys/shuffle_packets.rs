@@ -1,5 +1,5 @@
-//! Keys on their way to the segments of an index, in the memory of one process or from one to
-//! another.
+//! Shuffle packets: keys on their way to the segments of a set index, within a process or between
+//! processes.
 //!
 //! A *packet* has records of one segment, in no order: an offset (u64), the length of the key (u32)
 //! and the key, one behind the other, little endian.
@@ -18,7 +18,7 @@ pub struct ShufflePackets {
 }
 
 impl ShufflePackets {
-    /// For so many segments, a power of two.
+    /// Packets for `segments` segments, rounded up to a power of two.
     pub fn new(segments: usize) -> Self {
         Self { filling: vec![Vec::new(); segments.max(1).next_power_of_two()] }
     }
@@ -26,7 +26,7 @@ impl ShufflePackets {
     /// Add a record.
     ///
     /// # Errors
-    /// [`crate::Error::Sidecar`] where the key is too long.
+    /// [`crate::ErrorKind::Sidecar`] where the key is too long.
     pub fn push(&mut self, key: &[u8], offset: u64) -> Result<()> {
         let length =
             u32::try_from(key.len()).map_err(|_| unusable(offset, "a key of more than 4 GiB"))?;
@@ -51,7 +51,7 @@ impl Runs {
     /// Add the records of a packet.
     ///
     /// # Errors
-    /// What the operating system says; [`crate::Error::Sidecar`] where it is no packet.
+    /// What the operating system says; [`crate::ErrorKind::Sidecar`] where it is no packet.
     pub fn add(&mut self, packet: &[u8]) -> Result<()> {
         let mut at = 0;
         while at < packet.len() {

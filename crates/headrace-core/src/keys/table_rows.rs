@@ -55,7 +55,7 @@ impl<'a> TableRows<'a> {
         Record { hash, offset, key: &self.key }
     }
 
-    /// Pass over it.
+    /// Skip it.
     pub(super) fn pass(&mut self) {
         self.at += 1;
     }

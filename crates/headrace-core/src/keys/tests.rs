@@ -16,8 +16,7 @@ use crate::{
     json::Limits,
     rows::{RowBatch, RowStream, nameless_file},
     sealed::{
-        AnyBaseDelta, BaseDelta, IndexFile, Lines, SourceMark,
-        source_hashes::Fit,
+        AnyBaseDelta, BaseDelta, Fit, IndexFile, Lines, SourceMark,
         testing::{content, covered, directory, made_of, mark, put_checksums},
     },
 };
@@ -37,7 +36,7 @@ fn fields() -> KeyFields {
     KeyFields::new(vec!["k".into()])
 }
 
-/// What comes of building, and the file.
+/// The result of a build, and the file.
 fn build(data: &[u8], unique: bool, version: Option<u32>, budget: usize) -> (Outcome, Vec<u8>) {
     build_onto(None, data, (unique, version), budget)
 }

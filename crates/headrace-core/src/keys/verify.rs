@@ -14,10 +14,10 @@ const ASK_EVERY: u64 = 1 << 16;
 
 impl KeyIndex {
     /// Compare all of it with its checksums, and its tables with each other. False if `go_on`
-    /// says no.
+    /// returns false.
     ///
     /// # Errors
-    /// [`crate::Error::Sidecar`] with the first thing that is wrong.
+    /// [`crate::ErrorKind::Sidecar`] with the first thing that is wrong.
     pub fn verify(&self, go_on: &dyn Fn() -> bool) -> Result<bool> {
         if !self.sealed.verify(go_on)? {
             return Ok(false);

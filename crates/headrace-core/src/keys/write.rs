@@ -42,27 +42,27 @@ pub struct Plan {
     pub directory: PathBuf,
 }
 
-/// What came of it.
+/// The result of writing an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// An index.
     Written(Written),
     /// A key that may have one row has two; of all such keys the one whose second row is first.
     Duplicate(Duplicate),
-    /// Version 1 was asked for, and has no room for it.
+    /// Version 1 was requested and is too small for it.
     NoRoom(&'static str),
-    /// What is kept knows too few bits of its hashes for so many rows.
+    /// The index that is continued has too few bits of its hashes for the new number of rows.
     NoBits,
-    /// Somebody asked to stop.
+    /// The caller asked to stop.
     Stopped,
 }
 
 /// An index that was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// Its version.
+    /// The version of the format.
     pub version: u32,
-    /// Why it is not version 1, if nobody asked for another one.
+    /// Why it is not version 1, if the version was not requested.
     pub why: Option<&'static str>,
     /// Rows with keys.
     pub records: u64,
@@ -198,7 +198,7 @@ impl Rows<'_> {
         (wanted - bits <= BITS_TO_SPARE).then_some(compact)
     }
 
-    /// See what there is; `None` if `go_on` says no.
+    /// See what there is; `None` if `go_on` returns false.
     fn survey(&self, plan: &Plan, go_on: &dyn Fn() -> bool) -> Result<Option<Survey>> {
         let (Some(kept), Some(known)) = (self.kept, self.known_bits()) else {
             return Survey::of(self.merged(ALL_BITS)?, plan.made_of.coverage_end, go_on);
@@ -240,7 +240,7 @@ struct Survey {
 }
 
 impl Survey {
-    /// `None` if `go_on` says no.
+    /// `None` if `go_on` returns false.
     fn of(merge: Merge<'_>, coverage_end: u64, go_on: &dyn Fn() -> bool) -> Result<Option<Self>> {
         let mut seen = Self::default();
         let mut postings = 0;
@@ -290,7 +290,7 @@ impl Survey {
 }
 
 /// Show each record in order, and whether its key is that of the one before; false if `go_on`
-/// says no.
+/// returns false.
 pub(super) fn each(
     mut merge: Merge<'_>,
     go_on: &dyn Fn() -> bool,

@@ -13,7 +13,7 @@ use memchr::memchr;
 
 use super::{ENTRY_BYTES, Entry, HEADER_BYTES, Place};
 use crate::{
-    Error, Result,
+    Error, ErrorKind, Result,
     input::{DataFile, ReadAt, Stat},
 };
 
@@ -39,7 +39,7 @@ impl SegmentEntries {
     /// The first `rows` entries of `index`, of a segment whose first line goes to `begin`.
     ///
     /// # Errors
-    /// [`Error::Entry`] if the last of them is not good; what reading says.
+    /// [`crate::ErrorKind::Entry`] if the last of them is not good; what reading says.
     pub fn open(index: Arc<DataFile>, begin: Place, rows: u32) -> Result<Self> {
         let mut entries = Self { index, begin, rows, size: 0 };
         if let Some(last) = rows.checked_sub(1) {
@@ -55,7 +55,7 @@ impl SegmentEntries {
 
     fn wrong(&self, row: u32, reason: &str) -> Error {
         let offset = HEADER_BYTES as u64 + u64::from(row) * ENTRY_BYTES as u64;
-        Error::Entry { offset, reason: format!("line {}: {reason}", self.line(row)) }
+        Error::at(ErrorKind::Entry, offset, format!("line {}: {reason}", self.line(row)))
     }
 
     /// The number of the line of row `row`, in the log.
@@ -94,7 +94,7 @@ impl SegmentEntries {
             if entries.is_empty() {
                 return Err(self.wrong(number, reason));
             }
-            break; // whoever reads on is told
+            break; // the reader of the next lines reports it
         }
         if entries.is_empty() {
             return Err(self.wrong(row, "the index ends before its entry"));
@@ -123,7 +123,7 @@ impl SegmentEntries {
 
 fn changed(entry: &Entry) -> Error {
     let reason = format!("line {}: the line is not what was written", entry.line);
-    Error::Line { offset: entry.start, reason }
+    Error::at(ErrorKind::Line, entry.start, reason)
 }
 
 /// Whole lines that are what was written.
@@ -166,7 +166,7 @@ impl CheckedFile {
             }
             match self.entries.read(last.line_of_file, MANY) {
                 Ok(more) if more[0].start == last.end => entries.extend(more),
-                _ => break, // whoever reads on is told
+                _ => break, // the reader of the next lines reports it
             }
         }
         let enough = entries.partition_point(|entry| entry.end < end) + 1;
@@ -183,7 +183,7 @@ impl CheckedFile {
                 if next == row {
                     return Err(changed(entry));
                 }
-                break; // whoever reads on is told
+                break; // the reader of the next lines reports it
             }
             (good, next) = (end, next + 1);
         }
@@ -329,8 +329,8 @@ impl<R: Read> CheckedRead<R> {
     /// The entry of the line that the next byte is of.
     fn entry(&mut self) -> Result<Entry> {
         if self.offset >= self.entries.size {
-            let reason = "there are bytes behind the last line".into();
-            return Err(Error::Line { offset: self.entries.size, reason });
+            let reason = "there are bytes behind the last line";
+            return Err(Error::at(ErrorKind::Line, self.entries.size, reason));
         }
         if self.ahead.is_empty() {
             self.load(0)?;
@@ -352,11 +352,7 @@ impl<R: Read> CheckedRead<R> {
 /// The same error once more.
 fn again(error: &Error) -> Error {
     match error {
-        Error::Entry { offset, reason } => Error::Entry { offset: *offset, reason: reason.clone() },
-        Error::Line { offset, reason } => Error::Line { offset: *offset, reason: reason.clone() },
-        Error::Changed { offset, reason } => {
-            Error::Changed { offset: *offset, reason: reason.clone() }
-        }
+        Error::At { kind, offset, reason } => Error::at(*kind, *offset, reason.clone()),
         Error::Io(error) => Error::Io(match error.raw_os_error() {
             Some(number) => io::Error::from_raw_os_error(number),
             None => io::Error::other(error.to_string()),
@@ -377,8 +373,8 @@ impl<R: Read> Read for CheckedRead<R> {
         }
         let count = self.input.read(buffer)?;
         if count == 0 && !buffer.is_empty() && self.offset < self.end {
-            let reason = "the data ends before its lines do".into();
-            return Err(self.fail(Error::Line { offset: self.offset, reason }));
+            let reason = "the data ends before its lines do";
+            return Err(self.fail(Error::at(ErrorKind::Line, self.offset, reason)));
         }
         match self.pass(&buffer[..count]) {
             (good, None) => Ok(good),

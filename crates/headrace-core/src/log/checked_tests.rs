@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    Error,
+    Error, ErrorKind,
     input::{DataFile, RangeReader},
     json::Limits,
     query::Watch,
@@ -146,7 +146,7 @@ proptest! {
             let (found, error) = read(&data, &entries, 0, piece);
             let place = HEADER_BYTES + row * ENTRY_BYTES;
             match error {
-                Some(Error::Entry { offset, .. }) => prop_assert_eq!(offset, place as u64),
+                Some(Error::At { kind: ErrorKind::Entry, offset, .. }) => prop_assert_eq!(offset, place as u64),
                 other => panic!("{other:?}"),
             }
             // By position, entries are looked at that are not of these lines.
@@ -168,7 +168,7 @@ fn data_that_is_cut_or_has_more_is_an_error() {
         let mut reader = CheckedRead::new(input, file, Arc::clone(&entries), 0, u64::MAX);
         let mut read = Vec::new();
         let error = Error::from(reader.read_to_end(&mut read).unwrap_err());
-        assert!(matches!(error, Error::Line { .. }), "{error:?}");
+        assert!(matches!(error, Error::At { kind: ErrorKind::Line, .. }), "{error:?}");
         assert_eq!(rows_of(&read), rows);
     }
 }

@@ -14,18 +14,18 @@ const POSSIBLE: std::ops::RangeInclusive<i64> = -62_135_596_800_000..=253_402_30
 pub enum Late {
     /// As it pleases; times of writing may go back as well.
     Any,
-    /// So many milliseconds.
+    /// At most this many milliseconds.
     Milliseconds(u64),
 }
 
 /// What a record says of its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Told {
-    /// Nobody asked it.
+    /// The log extracts no times.
     Unasked,
     /// None that is a whole number.
     Nothing,
-    /// This.
+    /// The time that was extracted.
     Time(i64),
 }
 

@@ -32,7 +32,7 @@ pub mod flag {
     pub const COMPLETED: u8 = 4;
     /// Its time was lost and is that of the file.
     pub const TIME_RECONSTRUCTED: u8 = 8;
-    /// All of them.
+    /// All flags.
     pub const ALL: u8 = 15;
 }
 
@@ -49,7 +49,7 @@ pub struct Entry {
     pub line: u64,
     /// From 1, in the file.
     pub line_of_file: u32,
-    /// Of the file.
+    /// The number of the file in the log.
     pub file_number: u32,
     /// Whether the time is that of the record.
     pub extracted: bool,
@@ -120,15 +120,15 @@ fn array<const N: usize>(bytes: &[u8; ENTRY_BYTES], at: usize) -> [u8; N] {
 /// Where the next line of a file goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Of the log.
+    /// The salt of the log.
     pub salt: u32,
-    /// Of the file.
+    /// The number of the file in the log.
     pub file_number: u32,
     /// Lines of the log before the file.
     pub base: u64,
     /// Lines of the file before this one.
     pub rows: u32,
-    /// Their bytes.
+    /// The bytes of these lines.
     pub end: u64,
 }
 

@@ -31,7 +31,7 @@ pub struct Refusal {
     pub position: usize,
     /// The byte that is wrong, counted from the beginning of the line.
     pub offset: usize,
-    /// What is wrong.
+    /// What is wrong, in words.
     pub reason: String,
 }
 
@@ -180,7 +180,7 @@ impl Lines {
         }
     }
 
-    /// How many from position `start` on have no more than so many rows and bytes.
+    /// The number of lines from position `start` on that fit into `rows` and `bytes`.
     pub fn fitting(&self, start: usize, rows: u64, bytes: u64) -> usize {
         let most = self.end_of(start).saturating_add(bytes);
         let left = &self.lines[start.min(self.len())..];

@@ -8,16 +8,16 @@ use std::{cmp::Reverse, collections::BinaryHeap, io::Write};
 
 use super::{ENTRY_BYTES, Entry};
 
-/// Bytes that say where a line is from: the input (u32), its number (u64), its time (i64), and its end in
+/// Bytes of the origin of a line: the input (u32), its number (u64), its time (i64), and its end in
 /// the output (u64), little endian.
 pub const PICK_BYTES: usize = 28;
 
-/// What is made of a line.
+/// The form of the output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// It comes as it is.
+    /// The line unchanged.
     AsItIs,
-    /// It comes as it is, and where it is from is told beside it ([`Merged::picks`]).
+    /// The line unchanged, with its origin beside it ([`Merged::picks`]).
     Picked,
     /// An object of these names of the inputs, as JSON, its number, its time and the record.
     Tagged(Vec<Vec<u8>>),
@@ -39,22 +39,22 @@ pub struct Limit {
 pub enum Pause {
     /// This input has to be given more, or ended.
     Wants(usize),
-    /// There are as many as were asked for.
+    /// The limit of rows or bytes is reached.
     Full,
-    /// The next line has this key, which is later than was asked for.
+    /// The next line has this key, which is behind the limit.
     Later(i64),
     /// There are no more.
     End,
 }
 
-/// Some lines.
+/// Lines that were merged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Merged {
-    /// In their form.
+    /// The lines, in the form of the merge.
     pub data: Vec<u8>,
-    /// How many.
+    /// The number of lines.
     pub rows: usize,
-    /// [`PICK_BYTES`] for each, if they were asked for.
+    /// [`PICK_BYTES`] for each line, with [`Form::Picked`].
     pub picks: Vec<u8>,
     /// The key of the last, if there is one.
     pub key: Option<i64>,
@@ -96,7 +96,7 @@ pub struct Merge<B> {
 }
 
 impl<B: AsRef<[u8]>> Merge<B> {
-    /// Of so many inputs, which have not been given anything.
+    /// A merge of `inputs` inputs, all still empty.
     pub fn new(inputs: usize, form: Form) -> Self {
         let input = |_| Input { block: None, ended: false, row: 0, at: 0, key: i64::MIN };
         Self {

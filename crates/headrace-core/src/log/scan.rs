@@ -46,10 +46,10 @@ impl TailScan {
         self.offset
     }
 
-    /// The next lines, about so many bytes of them, and why they end, if they do.
+    /// The next lines, about `bytes` bytes of them, and why they end, if they do.
     ///
     /// # Errors
-    /// What reading says.
+    /// Errors of reading.
     pub fn next(&mut self, bytes: u64) -> Result<(Lines, Option<Stop>)> {
         let mut lines = Lines::default();
         while lines.bytes() < bytes {

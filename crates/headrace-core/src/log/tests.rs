@@ -101,7 +101,7 @@ fn times_go_forward_or_are_not_believed() {
     assert_eq!(strict.time(Told::Nothing, 800), (900, false), "writing does not go back");
     assert_eq!(strict.time(Told::Time(i64::MAX), 901), (901, false));
     assert_eq!(strict.time(Told::Time(50), 902), (50, true), "equal is in order");
-    assert_eq!(strict.time(Told::Unasked, 903), (903, false), "nobody asked");
+    assert_eq!(strict.time(Told::Unasked, 903), (903, false), "no times are extracted");
     assert_eq!((strict.fallbacks, strict.span), (3, Some((50, 903))));
     assert_eq!((strict.last, strict.latest_extracted), (Some(903), Some(50)));
 

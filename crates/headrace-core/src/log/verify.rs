@@ -32,7 +32,7 @@ pub struct Verified {
 /// The data has `size` bytes; it is read and compared if there is `data`.
 ///
 /// # Errors
-/// What reading says.
+/// Errors of reading.
 pub fn verify(
     index: &DataFile,
     data: Option<&DataFile>,
@@ -81,7 +81,7 @@ pub fn verify(
     Ok(Verified { place, fault: None })
 }
 
-/// Pass over entries that fit each other, at least one, and if `few` only some; their bytes, and
+/// Skip entries that fit each other, at least one, and if `few` only some; their bytes, and
 /// what is wrong with the next.
 fn chain(entries: &[u8], place: &mut Place, size: u64, few: bool) -> (usize, Option<Fault>) {
     let begin = place.end;

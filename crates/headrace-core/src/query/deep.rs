@@ -137,7 +137,7 @@ const FEW_KEYS: usize = 32;
 
 /// Keys in the order they first came, each with what was put under it last.
 ///
-/// Keys come from the data, so the hashes are seeded: nobody can choose keys that collide.
+/// Keys come from the data, so the hashes are seeded: an input cannot choose keys that collide.
 pub(super) struct Fields<'r, T> {
     entries: BumpVec<'r, (&'r str, T)>,
     /// Where each key is, once there are more than a few.
@@ -207,7 +207,7 @@ impl<'r> Fields<'r, Value<'r>> {
 
 /// Values that were seen already, by the equality of the language.
 ///
-/// Keys come from the data, so the hashes are seeded: nobody can choose keys that collide.
+/// Keys come from the data, so the hashes are seeded: an input cannot choose keys that collide.
 pub(super) struct Seen<'r> {
     arena: &'r Bump,
     hasher: RandomState,

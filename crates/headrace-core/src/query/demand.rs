@@ -12,7 +12,7 @@ use super::{
 };
 use crate::value::{LaneId, Lanes};
 
-/// Expressions looked at before giving up: no query that somebody writes has so many.
+/// The most expressions to analyse; queries written by hand have fewer.
 const MAX_STEPS: u32 = 10_000;
 
 /// The lanes that a query over each row reads.
@@ -262,7 +262,7 @@ impl<'p, 'd> Follower<'p, 'd> {
         }
     }
 
-    /// Any builtin: its arguments are asked of values that were read, or of the current one.
+    /// Any builtin: its arguments are evaluated on values that were read, or on the current one.
     fn call(&mut self, receiver: ExprId, args: &[Arg]) -> Followed {
         self.read_all(receiver);
         for arg in args {

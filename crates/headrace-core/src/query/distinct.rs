@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::value::{Value, same_key_hash};
 
-/// Up to so many different values are counted.
+/// Up to this many different values, the count is exact.
 const FEW: usize = 4096;
 
 /// Bits of a hash that choose the register.
@@ -40,7 +40,7 @@ impl Default for Distinct {
 }
 
 impl Distinct {
-    /// None yet.
+    /// No value was seen.
     pub fn new() -> Self {
         Self::default()
     }

@@ -345,7 +345,7 @@ fn exponential(number: f64, precision: usize, alternate: bool) -> String {
     format!("{mantissa}{point}e{sign}{size:0>2}")
 }
 
-/// The shorter of both, with so many digits that count, and no zeros at the end.
+/// The shorter of both notations with `precision` significant digits, without trailing zeros.
 fn general(number: f64, precision: usize, alternate: bool) -> String {
     let rounded = format!("{number:.*e}", precision - 1);
     let exponent = rounded.split_once('e').and_then(|(_, exponent)| exponent.parse::<i64>().ok());

@@ -3,7 +3,7 @@
 /// What a payload of `null` means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NullPayload {
-    /// There is no record: the line is passed over.
+    /// There is no record: the line is skipped.
     Skip,
     /// The record is null.
     Keep,

@@ -42,7 +42,7 @@ impl JoinKind {
 pub enum Keep {
     /// All of them, in order.
     All,
-    /// The first one.
+    /// The first element of each key.
     First,
     /// Only that there are any.
     Keys,

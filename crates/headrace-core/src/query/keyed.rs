@@ -1,6 +1,6 @@
-//! The elements of rows, each with a key for those who sort, group or join them elsewhere.
+//! Keyed rows: elements of rows with a key, for a shuffle that sorts, groups or joins them.
 //!
-//! A row goes through `stages`; each element that comes out is asked for its key and goes
+//! A row goes through `stages`; the key of each element is computed, and the element goes
 //! through `then`, whose elements are written with that key. A row that fails on the way
 //! contributes nothing.
 
@@ -19,7 +19,7 @@ use crate::{
     value::{Document, Kept, Value, values_of, write_json, write_order_key},
 };
 
-/// What is asked of rows.
+/// The stages and the key.
 pub struct Asked {
     /// What rows go through.
     pub stages: Vec<Stage>,
@@ -40,7 +40,7 @@ pub struct Asked {
 pub struct Texts {
     /// 32 bits each, beginning with 0.
     pub ends: Vec<i32>,
-    /// All of them.
+    /// The bytes of all texts.
     pub data: Vec<u8>,
     /// Whether an end was beyond 32 bits.
     too_long: bool,
@@ -74,8 +74,8 @@ pub struct KeyedRows {
     watch: Watch,
     arena: Bump,
     keyed: Keyed,
-    /// What was counted so far; a row is used if elements of it come out of the stages, whatever
-    /// becomes of them.
+    /// What was counted so far; a row is used if elements of it come out of the stages, even if
+    /// they fail later.
     pub counts: StreamCounts,
 }
 
@@ -210,7 +210,7 @@ fn asked<'r>(
     found.map_err(|fault| (fault.expr.map(|at| key.span(at)), fault.reason))
 }
 
-/// What came of a row.
+/// The result of a row.
 enum Came {
     Elements,
     Nothing,

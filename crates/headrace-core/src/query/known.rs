@@ -1,4 +1,4 @@
-//! What a program knows beside the row it is asked of.
+//! The context of a program: named values, and the place of the row.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub struct Place<'r> {
 
 /// The file whose rows are asked, and what is before the rows whose numbers they have.
 pub struct Input {
-    /// Its name.
+    /// The name of the file.
     pub file: Arc<str>,
     /// Lines of the file before its row 0.
     pub lines_before: u64,

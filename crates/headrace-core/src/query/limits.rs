@@ -1,9 +1,9 @@
-//! What evaluating may take.
+//! Limits of evaluation: memory and interrupts.
 //!
-//! A short query can ask for more time and memory than there is. Memory has a limit: what a
-//! row's values take, and what one of them would take if no part of it were used twice. The
-//! second bounds all that goes through a value: `[@, @]` doubles it and takes next to nothing.
-//! Time has none, but whoever waits can end it.
+//! A short query can need more time and memory than there is. Memory has two limits: the bytes
+//! of a row's values, and the bytes of one value if no part of it were shared. The second bounds
+//! every loop over a value: `[@, @]` doubles a value and allocates next to nothing. Time has no
+//! limit, but the caller can interrupt.
 
 use std::{
     cell::Cell,
@@ -17,7 +17,7 @@ use crate::{
     value::{Kind, Value},
 };
 
-/// How long nobody is asked whether to go on.
+/// The time between two checks for an interrupt.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// The most expressions between two looks at the clock.
@@ -247,7 +247,7 @@ mod tests {
         }
         value = Value::Array(arena.alloc_slice_copy(&[value]));
         assert!(scales.weigh(value).is_err());
-        // Nobody has seen the inner ones yet.
+        // The inner values have not been weighed yet.
         assert!(Scales::new(Value::Null).weigh(value).is_err());
     }
 
@@ -281,7 +281,7 @@ mod tests {
         let watch = Watch::new(|| true);
         let begun = Instant::now();
         while watch.step().is_ok() {
-            assert!(begun.elapsed() < Duration::from_secs(60), "nobody was asked");
+            assert!(begun.elapsed() < Duration::from_secs(60), "no interrupt was checked");
         }
         assert!((0..1000).all(|_| watch.step().is_err()));
     }

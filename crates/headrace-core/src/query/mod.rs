@@ -4,7 +4,7 @@
 //! in the arena of that row. Whatever runs queries, per row, over the stream of all
 //! rows, backwards or on a cluster, runs this.
 
-pub mod builtins;
+mod builtins;
 mod deep;
 mod demand;
 mod distinct;
@@ -30,7 +30,7 @@ mod strings;
 mod sum;
 mod zip;
 
-pub use builtins::{BUILTINS, Builtin, Parameter, unknown_group};
+pub use builtins::{BUILTINS, Builtin, Parameter, check_literal, unknown_group};
 pub use distinct::Distinct;
 pub use fault::Fault;
 pub use format_spec::FormatSpec;

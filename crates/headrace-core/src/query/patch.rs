@@ -97,7 +97,7 @@ pub(super) struct Place<'r> {
     holder: Value<'r>,
 }
 
-/// What becomes of a place.
+/// What a patch does to a value.
 pub(super) enum Outcome<'r> {
     Kept,
     Gone,

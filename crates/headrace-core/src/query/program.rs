@@ -463,7 +463,7 @@ impl Reader<'_> {
     /// How many things follow; each takes a byte at least.
     fn count(&mut self) -> Decoded<usize> {
         let count = self.number()? as usize;
-        // Variables take no bytes, but nobody needs more of them than there are expressions.
+        // Variables take no bytes, but a program has no more of them than expressions.
         if count > self.bytes.len() { Err(malformed("a count is too large")) } else { Ok(count) }
     }
 

@@ -16,7 +16,7 @@ use crate::{
     value::{Kept, Tape, values_of, write_json},
 };
 
-/// So many elements, or so many bytes of them, may come before it is worth the while.
+/// The least number of elements between two prunings, which then pay off; below, their bytes.
 const ELEMENTS: u64 = 1024;
 const BYTES: usize = 1 << 20;
 
@@ -45,8 +45,8 @@ impl Prune {
     }
 
     /// Leave the best of the elements of `text`, a JSON array without its last bracket; gives how
-    /// many are left. If that cannot be computed, everything stays as it is: whoever asks the
-    /// query of all elements at the end is told why.
+    /// many are left. If that fails, nothing is removed: the query over all elements at
+    /// the end reports the reason.
     pub(super) fn prune(&mut self, text: &mut Vec<u8>) -> Option<u64> {
         text.push(b']');
         let best = self.best(text);

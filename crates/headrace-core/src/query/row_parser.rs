@@ -1,4 +1,4 @@
-//! From a row of a file to the document that a query is asked of.
+//! Row parser: from a row of a file to the document of a query.
 
 use bumpalo::Bump;
 
@@ -25,7 +25,7 @@ pub struct Reading {
 pub(super) enum Parsed<'r> {
     /// A document, and where it begins in the source.
     Document(&'r Document<'r>, u64),
-    /// Nothing.
+    /// The row is blank.
     Blank,
     /// A framed line that ends what its key stood for.
     Deleted,

@@ -20,7 +20,7 @@ use crate::{
 pub enum Output {
     /// The answer.
     Answer,
-    /// The elements of the answer, each a line of its own.
+    /// The elements of the answer, one a line.
     Elements,
     /// The row as it is, if the answer is truthy.
     Match,
@@ -35,7 +35,7 @@ pub struct Counts {
     pub emitted: u64,
     /// Rows whose answer was null, or that did not match.
     pub filtered: u64,
-    /// Rows that were passed over: bad, too long, or not computable.
+    /// Rows that were skipped: bad, too long, or not computable.
     pub skipped: u64,
     /// Rows with nothing in them.
     pub blank: u64,
@@ -44,13 +44,13 @@ pub struct Counts {
 /// Why a row has no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// Which row.
+    /// The row, counted from 0.
     pub number: u64,
     /// The byte of the source that is to blame.
     pub offset: u64,
     /// Where in the query, if the row itself is good.
     pub span: Option<(u32, u32)>,
-    /// Why.
+    /// What is wrong, in words.
     pub reason: String,
 }
 
@@ -108,7 +108,7 @@ impl RowQuery {
         self.input = Some(input);
     }
 
-    /// Whether all lines have been written that were asked for.
+    /// Whether the limit of lines is reached.
     pub fn done(&self) -> bool {
         self.lines >= self.writing.limit
     }

@@ -1,7 +1,7 @@
-//! What happens to elements on their way, across rows.
+//! Stages: filters, maps and joins that elements pass, across rows.
 //!
-//! A stage may have a memory: how many elements passed, or which keys it has seen. The
-//! elements themselves live no longer than their row.
+//! A stage may have state: how many elements passed, or which keys it has seen. The elements
+//! themselves live no longer than their row.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -14,15 +14,15 @@ use super::{
 };
 use crate::value::{Tape, Value, parse_text_on, write_canonical};
 
-/// One stage. A program is asked of each element, as its document.
+/// One stage. Its program runs on each element as the document.
 pub enum Stage {
     /// The elements of the program's answer.
     Each(Program),
     /// Elements whose key has not come before.
     Distinct(Program, HashSet<Vec<u8>>),
-    /// The first so many.
+    /// The first elements; how many.
     Take(u64),
-    /// All but the first so many.
+    /// All but the first elements; how many to skip.
     Skip(u64),
     /// Those before the first for which the program is not truthy.
     TakeWhile(Program),
@@ -52,7 +52,7 @@ impl Stage {
 
 /// What a join needs.
 pub struct Join {
-    /// What comes out.
+    /// The kind of join.
     pub kind: JoinKind,
     /// The key of a left element.
     pub key: Program,
@@ -99,8 +99,8 @@ impl Stages {
         self.held_bytes
     }
 
-    /// The query text that belongs to a fault. What comes behind all stages has none of its own:
-    /// the last program made what it failed on.
+    /// The query text that belongs to a fault. A fault behind all stages gets that of the
+    /// last program, which made the value it failed on.
     pub fn span(&self, failed: &Failed) -> Option<(u32, u32)> {
         let Some(stage) = self.chain.get(failed.0) else {
             let last = self.chain.iter().rev().find_map(Stage::program);

@@ -15,7 +15,7 @@ pub struct Sum {
 }
 
 impl Sum {
-    /// Nothing added yet.
+    /// The sum of no numbers.
     pub fn new() -> Self {
         Self::default()
     }
@@ -112,8 +112,8 @@ const LIMBS: usize = 70;
 /// limb, which has 63 bits.
 const MAX_PENDING: u32 = 1 << 30;
 
-/// A sum of doubles: limbs of 32 bits, the lowest first, each with room for carries and
-/// with a sign of its own.
+/// A sum of doubles: limbs of 32 bits, the lowest first, each signed and
+/// with room for carries.
 #[derive(Clone, Debug)]
 struct FixedPoint {
     limbs: [i64; LIMBS],

@@ -1,4 +1,4 @@
-//! The other side of a zip: elements that are asked for when their turn has come.
+//! The other side of a zip: its elements are read lazily.
 
 use bumpalo::Bump;
 use memchr::memchr;

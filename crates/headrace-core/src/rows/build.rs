@@ -85,8 +85,7 @@ impl Scan {
 
 /// A row index under construction.
 ///
-/// Each [`IndexBuild::step`] reads one chunk, so whoever drives the build can
-/// stop between two of them.
+/// Each [`IndexBuild::step`] reads one chunk, so the caller can stop between two of them.
 pub struct IndexBuild {
     input: Input,
     scan: Scan,

@@ -29,7 +29,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Error, Result,
+    Error, ErrorKind, Result,
     blocks::Block,
     input::{DataFile, Stat},
     rows::Summary,
@@ -93,7 +93,7 @@ pub struct Header {
     pub bom: bool,
     /// Whether the whole file was scanned; always true in version 1.
     pub complete: bool,
-    /// See the module.
+    /// The checksum; see the module.
     pub crc32c: String,
 }
 
@@ -117,7 +117,7 @@ impl Fingerprint {
     /// The fingerprint of the first `stat.size` bytes of `file`.
     ///
     /// # Errors
-    /// What reading says; [`Error::Changed`] where the file is shorter.
+    /// Errors of reading; [`crate::ErrorKind::Changed`] where the file is shorter.
     pub fn take(file: &DataFile, stat: Stat) -> Result<Self> {
         let length = stat.size.min(FINGERPRINT_BYTES);
         let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];
@@ -189,7 +189,8 @@ impl Header {
     }
 
     /// Whether the bytes at both ends of the data are those the sidecar was made from.
-    pub fn same_ends(&self, fingerprint: &Fingerprint) -> bool {
+    #[cfg(test)]
+    pub(crate) fn same_ends(&self, fingerprint: &Fingerprint) -> bool {
         self.head_hash == hex(fingerprint.head_hash) && self.tail_hash == hex(fingerprint.tail_hash)
     }
 
@@ -250,7 +251,7 @@ fn hex(hash: u64) -> String {
 }
 
 fn unusable(offset: u64, reason: String) -> Error {
-    Error::Sidecar { offset, reason }
+    Error::at(ErrorKind::Sidecar, offset, reason)
 }
 
 /// The bytes of a sidecar that holds `checkpoints`.
@@ -312,7 +313,7 @@ impl CheckpointFile {
     /// Read and check the header.
     ///
     /// # Errors
-    /// [`Error::Sidecar`] where the file is not a whole sidecar of a version we know.
+    /// [`crate::ErrorKind::Sidecar`] where the file is not a whole sidecar of a version we know.
     pub fn open(file: DataFile) -> Result<Self> {
         let size = file.stat()?.size;
         let mut bytes = vec![0; HEADER_BYTES];
@@ -338,7 +339,7 @@ impl CheckpointFile {
     /// Where row `position` · interval begins.
     ///
     /// # Errors
-    /// [`Error::Sidecar`] where the entry is damaged.
+    /// [`crate::ErrorKind::Sidecar`] where the entry is damaged.
     pub fn offset(&self, position: u64) -> Result<u64> {
         let mut entry = [0; ENTRY_BYTES];
         let at = entry_position(position);
@@ -351,7 +352,7 @@ impl CheckpointFile {
     /// All checkpoints.
     ///
     /// # Errors
-    /// [`Error::Sidecar`] where an entry is damaged.
+    /// [`crate::ErrorKind::Sidecar`] where an entry is damaged.
     pub fn all(&self) -> Result<Vec<u64>> {
         self.entries(|position, entry| self.checkpoint(position, entry))
     }
@@ -359,7 +360,7 @@ impl CheckpointFile {
     /// All blocks.
     ///
     /// # Errors
-    /// [`Error::Sidecar`] where an entry is damaged.
+    /// [`crate::ErrorKind::Sidecar`] where an entry is damaged.
     pub fn blocks(&self) -> Result<Vec<Block>> {
         self.entries(|position, entry| self.checked(position, entry))
     }

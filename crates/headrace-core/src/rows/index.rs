@@ -9,7 +9,7 @@ use std::sync::{
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
-use crate::{Error, Result, blocks::BlockTable, rows::checkpoint_file::CheckpointFile};
+use crate::{Error, ErrorKind, Result, blocks::BlockTable, rows::checkpoint_file::CheckpointFile};
 
 /// What is known of a source once all of it has been scanned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,11 +46,11 @@ impl RowIndex {
         Self::with(interval, Checkpoints::Built(vec![0]), Summary::default(), false)
     }
 
-    /// The finished index that a sidecar holds. Checkpoints are read when asked for, blocks
-    /// all at once.
+    /// The finished index that a sidecar holds. Checkpoints are read when needed, blocks
+    /// all together.
     ///
     /// # Errors
-    /// [`crate::Error::Sidecar`] where a table of blocks cannot be used.
+    /// [`crate::ErrorKind::Sidecar`] where a table of blocks cannot be used.
     pub fn stored(file: CheckpointFile) -> Result<Self> {
         if file.header().has_blocks() {
             return Ok(Self::of_blocks(Arc::new(BlockTable::stored(&file)?)));
@@ -76,8 +76,8 @@ impl RowIndex {
         Self::with(0, Checkpoints::Blocks(table), summary, true)
     }
 
-    /// Whether whoever reads at a checkpoint is told if no row begins there: the blocks of a
-    /// file are checked when they are read. Without blocks, the byte in front must be looked at.
+    /// Whether checkpoints need no check: blocks are checked when they are read. Without blocks, a
+    /// reader checks the byte before the checkpoint.
     pub fn proven(&self) -> bool {
         self.blocks().is_some()
     }
@@ -133,7 +133,7 @@ impl RowIndex {
     /// The nearest known checkpoint at or before `row`, and how many rows to skip from there.
     ///
     /// # Errors
-    /// [`crate::Error::Sidecar`] where a stored entry is damaged.
+    /// [`crate::ErrorKind::Sidecar`] where a stored entry is damaged.
     pub fn checkpoint(&self, row: u64) -> Result<(u64, u64)> {
         let wanted = row / self.interval;
         let (position, offset) = match &*self.read_checkpoints() {
@@ -158,7 +158,7 @@ impl RowIndex {
     /// All checkpoints, in order.
     ///
     /// # Errors
-    /// [`crate::Error::Sidecar`] where a stored entry is damaged.
+    /// [`crate::ErrorKind::Sidecar`] where a stored entry is damaged.
     pub fn checkpoints(&self) -> Result<Vec<u64>> {
         match &*self.read_checkpoints() {
             Checkpoints::Built(offsets) => Ok(offsets.clone()),
@@ -172,11 +172,11 @@ impl RowIndex {
     /// An index that goes on where the last checkpoint of `self` stands, for a source that grew.
     ///
     /// # Errors
-    /// [`crate::Error::Sidecar`] where a stored entry is damaged.
+    /// [`crate::ErrorKind::Sidecar`] where a stored entry is damaged.
     pub fn resume(&self) -> Result<Self> {
         if self.proven() {
-            let reason = "what follows a file of blocks is not known to be one".into();
-            return Err(Error::Sidecar { offset: 0, reason });
+            let reason = "what follows a file of blocks is not known to be one";
+            return Err(Error::at(ErrorKind::Sidecar, 0, reason));
         }
         let offsets = self.checkpoints()?;
         let rows = (offsets.len() as u64 - 1) * self.interval;

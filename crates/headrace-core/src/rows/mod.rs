@@ -5,12 +5,12 @@
 //! `\n` belongs to the line ending. The empty tail after a final `\n` is not a row;
 //! an empty line is one. A byte order mark at byte 0 is not part of row 0.
 
-pub mod build;
+mod build;
 pub mod checkpoint_file;
-pub mod index;
-pub mod read;
-pub mod reverse;
-pub mod stream;
+mod index;
+mod read;
+mod reverse;
+mod stream;
 
 pub use build::IndexBuild;
 pub use index::{RowIndex, Summary};

@@ -5,7 +5,7 @@ use std::{cell::RefCell, fs::File, io, path::Path, sync::Arc};
 use memchr::memchr_iter;
 
 use crate::{
-    Error, Result,
+    Error, ErrorKind, Result,
     input::{DataFile, RangeReader},
     rows::{CHUNK_BYTES, RowBatch, RowIndex, RowStream},
 };
@@ -32,7 +32,7 @@ const KEPT_WINDOW: usize = 1 << 20;
 /// The rows from `first` on, from the nearest checkpoint of `index`.
 ///
 /// # Errors
-/// What reading says; [`Error::Sidecar`] where no row begins at the checkpoint.
+/// Errors of reading; [`crate::ErrorKind::Sidecar`] where no row begins at the checkpoint.
 pub fn read_at_row(
     file: &Arc<DataFile>,
     index: &RowIndex,
@@ -48,7 +48,7 @@ pub fn read_at_row(
     let mut stream = RowStream::new(reader, from, first - skip, u64::MAX, limits.max_line)
         .reusing(WINDOW.take());
     if offset > from && !stream.skip_newline()? {
-        return Err(Error::Sidecar { offset, reason: "no row begins at the checkpoint".into() });
+        return Err(Error::at(ErrorKind::Sidecar, offset, "no row begins at the checkpoint"));
     }
     stream.skip_rows(skip)?;
     stream.next_batch(&mut batch, limits.max_rows, limits.max_bytes)?;
@@ -62,7 +62,7 @@ pub fn read_at_row(
 /// How many rows of a plain file of `size` bytes begin in `[start, end)`.
 ///
 /// # Errors
-/// What reading says.
+/// Errors of reading.
 pub fn count_starts(file: &DataFile, size: u64, start: u64, end: u64) -> Result<u64> {
     // A row begins at byte 0 and behind every newline but one that ends the file.
     let end = end.min(size);
@@ -112,7 +112,7 @@ mod tests {
         let index = indexed(b"1\n2\n3\n4\n", 2);
         let other = Arc::new(DataFile::new(b"1\n2 3\n4\n".to_vec()));
         let error = read_at_row(&other, &index, 8, 2, &LIMITS).unwrap_err();
-        assert!(matches!(error, Error::Sidecar { offset: 4, .. }));
+        assert!(matches!(error, Error::At { kind: ErrorKind::Sidecar, offset: 4, .. }));
     }
 
     proptest! {

@@ -21,7 +21,7 @@ pub struct Reach {
 /// which is the start of a row, but at least one.
 ///
 /// # Errors
-/// What reading says.
+/// Errors of reading.
 pub fn reach_back(
     file: &DataFile,
     start: u64,

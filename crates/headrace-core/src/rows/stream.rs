@@ -15,7 +15,7 @@ const FIRST_READ: usize = 64 * 1024;
 /// One row as it stands in the stream's buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a> {
-    /// Counted from the row the stream was told to begin with.
+    /// The row, counted from the first row of the stream.
     pub number: u64,
     /// Of the first byte, after decompression.
     pub offset: u64,
@@ -42,7 +42,7 @@ pub struct RowStream<R> {
     filled: usize,
     offset: u64,
     number: u64,
-    /// Rows that begin here or later belong to somebody else.
+    /// Rows that begin here or later belong to the next fragment.
     end: u64,
     max_line: usize,
     read_size: usize,
@@ -105,21 +105,21 @@ impl<R: Read> RowStream<R> {
         self.buffer
     }
 
-    /// Pass over everything up to and with the next newline: a reader that was set
+    /// Skip everything up to and with the next newline: a reader that was set
     /// one byte before a fragment then stands at the fragment's first own row.
     ///
     /// # Errors
-    /// What reading says.
+    /// Errors of reading.
     pub fn skip_partial_row(&mut self) -> Result<()> {
         self.skip_rows(1)?;
         self.number -= 1;
         Ok(())
     }
 
-    /// Pass over one newline, if that is what comes next.
+    /// Skip one newline, if that is what comes next.
     ///
     /// # Errors
-    /// What reading says.
+    /// Errors of reading.
     pub fn skip_newline(&mut self) -> Result<bool> {
         if self.begin == self.filled {
             self.fill()?;
@@ -132,10 +132,10 @@ impl<R: Read> RowStream<R> {
         Ok(found)
     }
 
-    /// Pass over `count` rows, or all there are.
+    /// Skip `count` rows, or all there are.
     ///
     /// # Errors
-    /// What reading says.
+    /// Errors of reading.
     pub fn skip_rows(&mut self, count: u64) -> Result<()> {
         let mut left = count;
         while left > 0 {
@@ -183,7 +183,7 @@ impl<R: Read> RowStream<R> {
         }
     }
 
-    /// Pass over the rest of a row that does not fit, keeping nothing of it.
+    /// Skip the rest of a row that does not fit, keeping nothing of it.
     fn take_too_long(&mut self) -> Result<Row<'_>> {
         let marked = self.offset == 0 && self.buffer[self.begin..self.filled].starts_with(BOM);
         if self.ends_at_long_row {
@@ -275,7 +275,7 @@ impl<R: Read> RowStream<R> {
     /// Add rows to `batch` until it holds `max_rows` or `max_bytes`; false when there are none.
     ///
     /// # Errors
-    /// What reading says; rows found before come first, as a batch of their own.
+    /// Errors of reading; the rows before the error come first, in one batch.
     pub fn next_batch(
         &mut self,
         batch: &mut RowBatch,
@@ -389,6 +389,7 @@ impl RowBatch {
 
 #[cfg(test)]
 mod tests {
+    use crate::ErrorKind;
     use proptest::prelude::*;
 
     use super::*;
@@ -476,7 +477,7 @@ mod tests {
     impl Read for Broken<'_> {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
             match self.0.read(buffer)? {
-                0 => Err(Error::Damaged { offset: 9, reason: "cut".into() }.into()),
+                0 => Err(Error::at(ErrorKind::Damaged, 9, "cut").into()),
                 count => Ok(count),
             }
         }
@@ -489,7 +490,7 @@ mod tests {
         assert!(stream.next_batch(&mut batch, 100, 100).unwrap());
         assert_eq!(batch.data, b"12");
         let error = stream.next_batch(&mut batch, 100, 100).unwrap_err();
-        assert!(matches!(error, Error::Damaged { offset: 9, .. }));
+        assert!(matches!(error, Error::At { kind: ErrorKind::Damaged, offset: 9, .. }));
     }
 
     /// Hands out one piece a read.

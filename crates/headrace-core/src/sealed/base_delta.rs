@@ -59,7 +59,7 @@ pub trait IndexFile: Sized {
     /// `go_on` returned false.
     ///
     /// # Errors
-    /// [`crate::Error::Sidecar`] with the first fault.
+    /// [`crate::ErrorKind::Sidecar`] with the first fault.
     fn verify(&self, go_on: &dyn Fn() -> bool) -> Result<bool>;
 }
 
@@ -73,7 +73,7 @@ impl<I: IndexFile> BaseDelta<I> {
     /// Pair a base with its delta.
     ///
     /// # Errors
-    /// [`crate::Error::Sidecar`] if `base` is a delta, or `delta` is not one of `base`.
+    /// [`crate::ErrorKind::Sidecar`] if `base` is a delta, or `delta` is not one of `base`.
     pub fn new(base: I, delta: Option<I>) -> Result<Self> {
         let name = I::NAME;
         if made_of(&base).covers.is_some() {
@@ -128,34 +128,34 @@ pub trait AnyBaseDelta: Send + Sync {
     /// `go_on` returned false.
     ///
     /// # Errors
-    /// Errors of reading; [`crate::Error::Sidecar`] if the index is damaged.
+    /// Errors of reading; [`crate::ErrorKind::Sidecar`] if the index is damaged.
     fn fit(&self, file: &DataFile, size: u64, go_on: &dyn Fn() -> bool) -> Result<Option<Fit>>;
 
     /// The stored hashes of some blocks of the source.
     ///
     /// # Errors
-    /// [`crate::Error::Sidecar`] if the index is damaged, or has no hash for one of them.
+    /// [`crate::ErrorKind::Sidecar`] if the index is damaged, or has no hash for one of them.
     fn hashes(&self, blocks: Range<u64>) -> Result<Vec<u64>>;
 
     /// The hashes of all blocks and of the bytes behind the last one, as one index of the whole
     /// source has them.
     ///
     /// # Errors
-    /// [`crate::Error::Sidecar`] if the index is damaged.
+    /// [`crate::ErrorKind::Sidecar`] if the index is damaged.
     fn all_hashes(&self) -> Result<Vec<u64>>;
 
     /// Copy the newer file to the empty file `out`, with the size and time of `source`. False if
     /// `go_on` returned false.
     ///
     /// # Errors
-    /// Errors of writing; [`crate::Error::Sidecar`] if it is damaged.
+    /// Errors of writing; [`crate::ErrorKind::Sidecar`] if it is damaged.
     fn restamp(&self, out: &File, source: SourceMark, go_on: &dyn Fn() -> bool) -> Result<bool>;
 
     /// Check the checksums of both files and compare their tables. False if `go_on` returned
     /// false.
     ///
     /// # Errors
-    /// [`crate::Error::Sidecar`] with the first fault.
+    /// [`crate::ErrorKind::Sidecar`] with the first fault.
     fn verify(&self, go_on: &dyn Fn() -> bool) -> Result<bool>;
 }
 

@@ -1,8 +1,8 @@
-//! A file whose blocks are compared with their checksums when they are touched.
+//! A file whose blocks are compared with their checksums when they are read.
 //!
 //! The *body* is cut into blocks of 4 KiB, the last one shorter. Behind it stands the table of
 //! their CRC32Cs, behind that the table of those of its own blocks, and so on up to a table that
-//! is one block; the checksum of that one, the *root*, is kept by whoever keeps the file. So
+//! is one block; the checksum of that one, the *root*, is stored by the caller. So
 //! every byte is covered, tables too, and reading one of a body of 4 TiB takes four blocks.
 //!
 //! | table | offset | length |
@@ -16,14 +16,14 @@ use super::unusable;
 use crate::{Result, input::DataFile};
 
 /// Bytes of a block.
-pub const BLOCK_BYTES: u64 = BLOCK as u64;
+pub(crate) const BLOCK_BYTES: u64 = BLOCK as u64;
 
 const BLOCK: usize = 4096;
 /// Blocks that are held at most, 4 MiB of them.
 const MOST_HELD: u64 = 1024;
 const CHECKSUM_BYTES: u64 = size_of::<u32>() as u64;
 
-/// A part of the file with blocks of its own: the body, or a table.
+/// A part of the file that begins with a new block: the body, or a table.
 #[derive(Clone, Copy, Debug)]
 struct Level {
     offset: u64,
@@ -94,7 +94,7 @@ pub fn write_tables(
 }
 
 /// A body that can be read by several threads, and the blocks of it that were used last.
-pub struct CheckedFile {
+pub(crate) struct CheckedFile {
     file: DataFile,
     levels: Vec<Level>,
     root: u32,
@@ -112,8 +112,8 @@ impl CheckedFile {
     /// The body of `file`, whose tables have this root.
     ///
     /// # Errors
-    /// [`crate::Error::Sidecar`] where the body is too long for any file.
-    pub fn new(file: DataFile, body: u64, root: u32) -> Result<Self> {
+    /// [`crate::ErrorKind::Sidecar`] where the body is too long for any file.
+    pub(crate) fn new(file: DataFile, body: u64, root: u32) -> Result<Self> {
         let levels = levels(body).ok_or_else(|| unusable(body, "an impossible length"))?;
         let blocks: u64 = levels.iter().map(|level| level.blocks()).sum();
         let held = (0..blocks.min(MOST_HELD)).map(|_| Mutex::default()).collect();
@@ -121,15 +121,15 @@ impl CheckedFile {
     }
 
     /// Bytes of the body.
-    pub fn length(&self) -> u64 {
+    pub(crate) fn length(&self) -> u64 {
         self.levels[0].length
     }
 
     /// Fill `out` with what stands at `offset`.
     ///
     /// # Errors
-    /// [`crate::Error::Sidecar`] where a block is damaged, or the body ends before.
-    pub fn read(&self, out: &mut [u8], offset: u64) -> Result<()> {
+    /// [`crate::ErrorKind::Sidecar`] where a block is damaged, or the body ends before.
+    pub(crate) fn read(&self, out: &mut [u8], offset: u64) -> Result<()> {
         let end = offset.checked_add(out.len() as u64);
         if end.is_none_or(|end| end > self.length()) {
             return Err(unusable(offset, "a place behind the end"));
@@ -162,14 +162,14 @@ impl CheckedFile {
             held.block = None;
             std::mem::take(&mut held.bytes)
         };
-        // Nobody waits for a lock while holding another.
+        // No lock is held here: two locks could deadlock.
         let bytes = self.fetch(level, block, unused)?;
         out.copy_from_slice(&bytes[range]);
         *lock(place) = Held { block: Some((level, block)), bytes };
         Ok(())
     }
 
-    /// Read a block from disk, into memory that nobody uses, and compare it with its checksum.
+    /// Read a block from disk into unused memory, and compare it with its checksum.
     fn fetch(&self, level: usize, block: u64, mut bytes: Vec<u8>) -> Result<Vec<u8>> {
         self.fetch_some(level, block, 1, &mut bytes)?;
         Ok(bytes)
@@ -207,7 +207,7 @@ impl CheckedFile {
 
 /// Reads a body from its begin to its end, some places of it or all: blocks that are near each
 /// other are read together. Any order will do, but only a rising one is fast.
-pub struct Forward<'f> {
+pub(crate) struct Forward<'f> {
     file: &'f CheckedFile,
     bytes: Vec<u8>,
     /// The first block that is held.
@@ -222,7 +222,7 @@ const NEAR: u64 = 4;
 
 impl<'f> Forward<'f> {
     /// A reader of a body.
-    pub fn new(file: &'f CheckedFile) -> Self {
+    pub(crate) fn new(file: &'f CheckedFile) -> Self {
         Self { file, bytes: Vec::new(), first: 0, together: 1 }
     }
 
@@ -230,7 +230,7 @@ impl<'f> Forward<'f> {
     ///
     /// # Errors
     /// As [`CheckedFile::read`].
-    pub fn get(&mut self, offset: u64, length: usize) -> Result<&[u8]> {
+    pub(crate) fn get(&mut self, offset: u64, length: usize) -> Result<&[u8]> {
         let end = offset.checked_add(length as u64);
         let Some(end) = end.filter(|&end| end <= self.file.length()) else {
             return Err(unusable(offset, "a place behind the end"));
@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn what_was_sealed_is_read() {
-        // One block, one table; and so many blocks that the table has a table.
+        // One block, one table; and enough blocks for a table of the table.
         for length in [1, 4095, 4096, 4097, 5_000_000] {
             let body = content(length);
             let (bytes, root) = sealed(&body);

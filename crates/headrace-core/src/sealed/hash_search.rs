@@ -11,17 +11,17 @@ use crate::Result;
 const GUESSES: u32 = 4;
 /// Entries that are compared one by one: those of about a block.
 const NEAR: u64 = 128;
-/// Of a hash: a place is remembered for each value of its first so many bits.
+/// Bits of a hash: each value of these first bits has a remembered position.
 const HINT_BITS: u32 = 12;
 
-/// Searches sorted hashes; any number of threads may at once.
+/// Searches sorted hashes; threads may share it.
 pub(crate) struct HashSearch {
     count: u64,
     hints: Vec<AtomicU64>,
 }
 
 impl HashSearch {
-    /// Among so many hashes.
+    /// A search among `count` hashes.
     pub(crate) fn new(count: u64) -> Self {
         // Numbers of more than 32 bits are not remembered.
         let hints = if (1..1 << u32::BITS).contains(&count) { 1 << HINT_BITS } else { 0 };

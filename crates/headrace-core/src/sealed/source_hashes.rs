@@ -5,7 +5,7 @@ use std::ops::Range;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::trailer::{About, Sealed, SourceHashes};
-use crate::{Error, Result, input::DataFile};
+use crate::{Error, ErrorKind, Result, input::DataFile};
 
 const READ_BYTES: u64 = 1 << 18;
 /// Blocks between two questions whether to go on.
@@ -14,7 +14,7 @@ const ASK_EVERY: u64 = 64;
 /// The hashes of the blocks of `[start, end)`; the first one begins at `start`.
 ///
 /// # Errors
-/// What reading says.
+/// Errors of reading.
 pub fn hash_blocks(file: &DataFile, start: u64, end: u64) -> Result<Vec<u64>> {
     let mut buffer = Vec::new();
     let mut hashes = Vec::new();
@@ -32,7 +32,7 @@ pub fn hash_blocks(file: &DataFile, start: u64, end: u64) -> Result<Vec<u64>> {
 /// The hash of all of `[start, end)`.
 ///
 /// # Errors
-/// What reading says.
+/// Errors of reading.
 pub fn hash_all(file: &DataFile, start: u64, end: u64) -> Result<u64> {
     let mut state = Xxh3::new();
     let mut buffer = Vec::new();
@@ -50,16 +50,16 @@ pub fn hash_all(file: &DataFile, start: u64, end: u64) -> Result<u64> {
 /// How much of a source is what an index was made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fit {
-    /// All of it.
+    /// The whole source was indexed.
     Whole,
     /// All up to the last newline then; what follows is other rows, or more of them.
     Covered,
-    /// Less.
+    /// The source is not the one that was indexed.
     Not,
 }
 
 impl<M: About> Sealed<M> {
-    /// Whether some blocks of a source are what they were; `None` if `go_on` says no.
+    /// Whether some blocks of a source are what they were; `None` if `go_on` returns false.
     fn holds(
         &self,
         file: &DataFile,
@@ -97,10 +97,10 @@ pub(crate) struct Both<'a, M> {
 
 impl<M: About> Both<'_, M> {
     /// How much of a source that has `size` bytes on disk is what the index was made of.
-    /// `None` if `go_on` says no.
+    /// `None` if `go_on` returns false.
     ///
     /// # Errors
-    /// What reading says; [`Error::Sidecar`] where the index is damaged.
+    /// Errors of reading; [`crate::ErrorKind::Sidecar`] where the index is damaged.
     pub(crate) fn fit(
         &self,
         file: &DataFile,
@@ -124,7 +124,7 @@ impl<M: About> Both<'_, M> {
         })();
         match compared {
             // Shorter than it was.
-            Err(Error::Changed { .. }) => Ok(Some(Fit::Not)),
+            Err(Error::At { kind: ErrorKind::Changed, .. }) => Ok(Some(Fit::Not)),
             other => other,
         }
     }
@@ -132,7 +132,7 @@ impl<M: About> Both<'_, M> {
     /// The hashes of some blocks of the source.
     ///
     /// # Errors
-    /// [`Error::Sidecar`] where the index is damaged, or has none of them.
+    /// [`crate::ErrorKind::Sidecar`] where the index is damaged, or has none of them.
     pub(crate) fn hashes(&self, blocks: Range<u64>) -> Result<Vec<u64>> {
         let newest = self.newest;
         let own = newest.hashes.blocks().start.max(blocks.start).min(blocks.end);
@@ -144,7 +144,7 @@ impl<M: About> Both<'_, M> {
     /// All of them, and that of what lies behind the blocks: those of one index of it all.
     ///
     /// # Errors
-    /// [`Error::Sidecar`] where the index is damaged.
+    /// [`crate::ErrorKind::Sidecar`] where the index is damaged.
     pub(crate) fn all_hashes(&self) -> Result<Vec<u64>> {
         self.hashes(0..self.newest.hashes.blocks().end + 1)
     }

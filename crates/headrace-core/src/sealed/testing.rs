@@ -12,7 +12,7 @@ use super::{
 };
 use crate::input::DataFile;
 
-/// What a source of so many bytes looks like.
+/// The mark of a source of `size` bytes.
 pub(crate) fn mark(size: u64) -> SourceMark {
     SourceMark {
         size,

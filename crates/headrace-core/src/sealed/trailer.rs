@@ -73,13 +73,13 @@ pub struct Lines {
     pub blank: u64,
     /// No JSON.
     pub bad: u64,
-    /// Without the field.
+    /// Records without the field.
     pub missing: u64,
     /// With `null` in it.
     pub null: u64,
     /// With an array or object in it.
     pub nested: u64,
-    /// Over the limit.
+    /// Lines over the limit.
     pub too_long: u64,
     /// A last line without a newline that is no JSON yet.
     pub pending: u64,
@@ -88,7 +88,7 @@ pub struct Lines {
 /// What the source on disk looked like.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceMark {
-    /// Bytes.
+    /// Its size in bytes.
     pub size: u64,
     /// Last change of the content.
     pub mtime_ns: i64,
@@ -96,7 +96,7 @@ pub struct SourceMark {
     pub ctime_ns: i64,
     /// The device it is on.
     pub device: u64,
-    /// Its number there.
+    /// The inode.
     pub inode: u64,
     /// XXH3 of its first bytes, in hexadecimal.
     pub head_hash: String,
@@ -136,7 +136,7 @@ impl SourceHashes {
         hashed.div_ceil(Self::BLOCK_BYTES) - Self::block_of(first) + 1
     }
 
-    /// The blocks that have a hash of their own; behind them is that of the rest.
+    /// The blocks that have a hash; the last hash covers the bytes behind them.
     pub(crate) fn blocks(self) -> Range<u64> {
         self.first..self.first + self.count - 1
     }
@@ -169,7 +169,7 @@ impl<M: About> Sealed<M> {
     /// Check footer and sections; header and metadata are for others to judge.
     ///
     /// # Errors
-    /// [`crate::Error::Sidecar`] where it is not a whole file.
+    /// [`crate::ErrorKind::Sidecar`] where it is not a whole file.
     pub(crate) fn open(file: DataFile) -> Result<Self> {
         let size = file.stat()?.size;
         let begins = size.checked_sub(FOOTER_BYTES as u64);
@@ -220,19 +220,19 @@ impl<M: About> Sealed<M> {
         Ok(Self { file, header, end: at, meta, hashes, build_id, size })
     }
 
-    /// Compare all of it with its checksums. False if `go_on` says no.
+    /// Compare all of it with its checksums. False if `go_on` returns false.
     ///
     /// # Errors
-    /// [`crate::Error::Sidecar`] where a block is damaged.
+    /// [`crate::ErrorKind::Sidecar`] where a block is damaged.
     pub(crate) fn verify(&self, go_on: &dyn Fn() -> bool) -> Result<bool> {
         self.each_part(0, self.file.length(), go_on, |_part, _at| Ok(()))
     }
 
     /// Whether another file has the same tables; headers are for others to compare. `None` if
-    /// `go_on` says no.
+    /// `go_on` returns false.
     ///
     /// # Errors
-    /// [`crate::Error::Sidecar`] where one of both is damaged.
+    /// [`crate::ErrorKind::Sidecar`] where one of both is damaged.
     pub(crate) fn has_tables_of(
         &self,
         other: &Self,
@@ -251,10 +251,10 @@ impl<M: About> Sealed<M> {
     }
 
     /// Write it to an empty file with another header and other metadata.
-    /// False if `go_on` says no.
+    /// False if `go_on` returns false.
     ///
     /// # Errors
-    /// What writing says; [`crate::Error::Sidecar`] where it is damaged.
+    /// Errors of writing; [`crate::ErrorKind::Sidecar`] where it is damaged.
     pub(crate) fn copy_with(
         &self,
         header: &[u8; HEADER_BYTES],

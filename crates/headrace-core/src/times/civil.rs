@@ -57,7 +57,7 @@ impl Civil {
         (year, (thursday - days_to(year, 1, 1)) / 7 + 1)
     }
 
-    /// The same time of day so many months on, on the last day of the month if it is too short.
+    /// The same time of day `months` later, or on the last day of a month that is too short.
     pub fn plus_months(self, months: i64) -> Option<Self> {
         let all = (self.year * 12 + self.month - 1).checked_add(months)?;
         let (year, month) = (all.div_euclid(12), all.rem_euclid(12) + 1);

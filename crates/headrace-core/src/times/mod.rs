@@ -39,7 +39,7 @@ impl Moment {
         if RANGE.contains(&seconds) { Ok(Self { seconds, nanos }) } else { Err(beyond()) }
     }
 
-    /// The moment so many nanoseconds after the beginning of 1970.
+    /// The moment `nanos` nanoseconds after the beginning of 1970.
     ///
     /// # Errors
     /// It is not in the years 1 to 9999.

@@ -18,7 +18,7 @@ enum Item {
     Space(char),
     /// A directive; whether zeros in front are left out.
     Part(Part, bool),
-    /// So many digits of a fraction.
+    /// A fraction of this many digits.
     Fraction(usize),
 }
 
@@ -362,7 +362,7 @@ fn in_range(text: &str, low: i64, high: i64) -> Option<(i64, &str)> {
         .find_map(|count| digits(text, count).filter(|(number, _)| (low..=high).contains(number)))
 }
 
-/// The number, from 1 on, of a name at the beginning of a text; of each so many letters.
+/// The position, from 1 on, of the name at the beginning of a text; `letters` of it are compared.
 fn named<'t>(text: &'t str, names: &[&str], letters: usize) -> Option<(i64, &'t str)> {
     names.iter().zip(1..).find_map(|(name, number)| {
         let name = &name[..letters.min(name.len())];

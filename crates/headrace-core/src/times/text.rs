@@ -56,7 +56,7 @@ pub(super) fn parse(text: &str) -> Result<Said, String> {
     })
 }
 
-/// A number of so many digits at the beginning of a text, and what follows.
+/// A number of `count` digits at the beginning of a text, and the rest of the text.
 pub(super) fn digits(text: &str, count: usize) -> Option<(i64, &str)> {
     let number = text.get(..count)?;
     let all = number.bytes().all(|byte| byte.is_ascii_digit());

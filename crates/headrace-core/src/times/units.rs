@@ -38,7 +38,7 @@ impl Unit {
     /// The unit of a name.
     ///
     /// # Errors
-    /// There is none.
+    /// No such name.
     pub fn find(name: &str) -> Result<Self, String> {
         let is_one = |known: &&str| {
             name == *known || (known.len() > 2 && name.strip_suffix('s') == Some(*known))
@@ -90,7 +90,7 @@ impl Span {
     /// The span of a text such as `1h30m`, `-2d` or `3 months`.
     ///
     /// # Errors
-    /// It is none.
+    /// The text is not one.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = || format!("{text:?} is no span of time; write 1h30m, -2d or 3mo");
         let (sign, mut rest) = match text.strip_prefix('-') {
@@ -113,7 +113,7 @@ impl Span {
         Ok(span)
     }
 
-    /// The span and so many of a unit.
+    /// The span plus `count` units.
     ///
     /// # Errors
     /// It is longer than all times.
@@ -145,7 +145,7 @@ impl Span {
         Ok(Self { months, days, nanos: span.nanos })
     }
 
-    /// The span so many times.
+    /// The span multiplied.
     #[must_use]
     pub fn times(self, count: i64) -> Self {
         Self {
@@ -178,11 +178,11 @@ impl Span {
 /// What times are cut off to: a unit, or a part of a day or a year as `15m` and `3mo`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bucket {
-    /// So many months, counted from the beginning of a year.
+    /// A number of months, aligned to the year.
     Months(i64),
     /// From Monday on.
     Week,
-    /// So many nanoseconds, counted from the beginning of a day.
+    /// A number of nanoseconds, aligned to the day.
     Nanos(i128),
 }
 
@@ -190,7 +190,7 @@ impl Bucket {
     /// The bucket of a text.
     ///
     /// # Errors
-    /// It is none.
+    /// The text is not one.
     pub fn parse(text: &str) -> Result<Self, String> {
         let length = text.bytes().take_while(u8::is_ascii_digit).count();
         let unit = Unit::find(text[length..].trim_start_matches(' '))?;

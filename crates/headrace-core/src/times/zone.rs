@@ -13,7 +13,7 @@ use super::{Civil, text::digits};
 /// Where a wall clock hangs.
 #[derive(Clone, Debug)]
 pub enum Zone {
-    /// So many seconds before UTC all the time.
+    /// A fixed number of seconds before UTC.
     Fixed(i32),
     /// By the rules of a place.
     Place(TimeZone),
@@ -26,7 +26,7 @@ impl Zone {
     /// The zone of a name, as `Europe/Berlin`, `UTC` or `+05:30`.
     ///
     /// # Errors
-    /// There is none.
+    /// No such name.
     pub fn find(name: &str) -> Result<Self, String> {
         if name.eq_ignore_ascii_case("UTC") || name.eq_ignore_ascii_case("Z") {
             return Ok(Self::UTC);

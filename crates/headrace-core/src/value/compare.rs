@@ -52,7 +52,7 @@ fn compare_floats(left: f64, right: f64) -> Ordering {
     left.partial_cmp(&right).unwrap_or(Ordering::Equal)
 }
 
-/// Exact also where the integer has no double of its own.
+/// Exact also for integers that no double can represent.
 fn compare_mixed(left: i64, right: f64) -> Ordering {
     #[allow(clippy::cast_precision_loss, reason = "a tie is settled below")]
     let rounded = left as f64;
@@ -127,7 +127,7 @@ impl Digits {
         let digits = [before, after].concat();
         let significant = digits.trim_start_matches('0');
         let leading = digits.len() - significant.len();
-        // An exponent beyond i64 is as far as anybody can write.
+        // An exponent beyond i64 is beyond every other number.
         let exponent: i64 = exponent.parse().unwrap_or(i64::MAX / 2);
         let whole = i64::try_from(before.len()).unwrap_or(i64::MAX / 4)
             - i64::try_from(leading).unwrap_or(i64::MAX / 4);

@@ -1,8 +1,8 @@
 //! Which parts of a row are read, so that the others need not be recorded.
 //!
 //! Lanes form a tree of field names. A lane is read as a whole, or only the fields
-//! below it are. They never change an answer: whoever reads more than they name has to
-//! ask for [`Lanes::all`].
+//! below it are. They never change an answer: a query that may read more than it names
+//! takes [`Lanes::all`].
 
 use crate::json;
 
@@ -63,7 +63,7 @@ impl Lanes {
         added
     }
 
-    /// The lane of the value under a key as it is written; none if nobody reads it.
+    /// The lane of the value under a key as it is written; `None` if the query does not read it.
     #[inline]
     pub(super) fn field(&self, of: LaneId, raw: &str, has_escapes: bool) -> Option<LaneId> {
         let lane = &self.lanes[of.0 as usize];

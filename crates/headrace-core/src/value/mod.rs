@@ -4,8 +4,8 @@
 //! is emptied between two rows. It is `Copy`, so an expression can be evaluated
 //! without counting references or allocating.
 //!
-//! Numbers and strings of the row stay as they are written until somebody computes
-//! on them, which is how a field that only passes through keeps its text.
+//! Numbers and strings of the row stay as they are written until an expression computes with
+//! them, so a field that only passes through keeps its text.
 
 mod compare;
 mod lanes;
@@ -184,16 +184,6 @@ impl<'r> Value<'r> {
                 entries.iter().find(|entry| entry.0 == key).map(|entry| entry.1)
             }
             Self::Node(node) => node.get(key).map(Value::Node),
-            _ => None,
-        }
-    }
-
-    /// An integer or a double as a double.
-    pub fn as_f64(self, arena: &'r Bump) -> Option<f64> {
-        match self.resolved(arena) {
-            #[allow(clippy::cast_precision_loss, reason = "that is what a double is")]
-            Self::Int(value) => Some(value as f64),
-            Self::Float(value) => Some(value),
             _ => None,
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! Reading a field walks over the parts before it without decoding them. Of equal
 //! keys the last one counts, so a look-up goes to the end of the object. What lies
-//! outside the [`Lanes`] that somebody reads is checked, but not on the tape.
+//! outside the [`Lanes`] that the query reads is checked, but not on the tape.
 
 use std::collections::HashMap;
 
@@ -337,7 +337,7 @@ impl<'r> Node<'r> {
         self.at == 0 && std::ptr::eq(self.document.cells, document.cells)
     }
 
-    /// What it is.
+    /// The kind of the node.
     pub fn node_kind(self) -> NodeKind {
         self.cell().kind
     }
@@ -373,7 +373,7 @@ impl<'r> Node<'r> {
     /// About how many bytes of the line it takes; never much fewer.
     pub fn extent(self) -> usize {
         let cells = &self.document.cells[self.at as usize..self.cell().next as usize];
-        // What has no text of its own near the ends is as long as the line, for all we know.
+        // A value without text near its ends may be as long as the line.
         let texts = |cell: &&Cell| cell.kind.is_text();
         match (cells.iter().take(64).find(texts), cells.iter().rev().take(64).find(texts)) {
             (Some(first), Some(last)) => last.end as usize - first.start as usize,

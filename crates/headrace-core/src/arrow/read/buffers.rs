@@ -139,7 +139,7 @@ impl Table {
         self.columns[id].valid.push(true);
     }
 
-    /// Leave so many values, and nothing of any other.
+    /// Keep the first `length` values of a column and its children.
     pub(super) fn truncate(&mut self, id: ColumnId, length: usize) {
         let column = &mut self.columns[id];
         column.valid.truncate(length);

@@ -53,12 +53,12 @@ struct Open {
     first: (usize, usize),
 }
 
-/// What becomes of the parts that come next.
+/// Where the next values go.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
     /// Each goes to its column.
     Values,
-    /// They are in a container that nobody wants, so deep.
+    /// Into no column: they are in an unread container, at this depth.
     Unwanted(u32),
     /// They are written to a column of strings, so deep in a container.
     Json(u32),
@@ -129,7 +129,7 @@ impl<'t> Filler<'t> {
         self.note(self.target, what);
     }
 
-    /// Of a row only the first mismatch is told.
+    /// Only the first mismatch of a row is reported.
     fn note(&mut self, column: ColumnId, what: &str) {
         let Column { path, shape, .. } = &self.table.columns[column];
         let reason = match (&**path, shape) {

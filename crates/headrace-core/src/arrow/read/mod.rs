@@ -3,7 +3,7 @@
 //! A row is walked once, and each part of it that has a column goes there as it comes; the
 //! rest is checked, but not recorded. A row is *good*, *bad* (no JSON, or over a limit), or a
 //! *mismatch*: a value that is not of the type of its column is null there, and the first such
-//! field of the row is told. No digit is lost silently: a number that does not fit an integer
+//! field of the row is reported. No digit is lost silently: a number that does not fit an integer
 //! or a decimal is a mismatch. Only floats take the nearest value there is.
 //!
 //! Of equal keys the last one counts.
@@ -50,9 +50,9 @@ pub struct Fault {
     pub row: Option<usize>,
     /// The byte of the source that is to blame.
     pub offset: u64,
-    /// What is wrong.
+    /// The kind of fault.
     pub kind: FaultKind,
-    /// Why.
+    /// What is wrong, in words.
     pub reason: String,
 }
 

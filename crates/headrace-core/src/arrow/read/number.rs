@@ -1,7 +1,6 @@
 //! Numbers that fit a type exactly, or not at all.
 
-/// A number as an integer of so many digits, those behind the point included; none if that
-/// would lose a digit.
+/// A number as the unscaled integer of a decimal; `None` if it would lose a digit.
 ///
 /// The text is a number as JSON has it, which may end in anything: then it is none.
 pub(super) fn decimal(text: &str, precision: u8, scale: u8) -> Option<i128> {
@@ -21,7 +20,7 @@ pub(super) fn decimal(text: &str, precision: u8, scale: u8) -> Option<i128> {
     if value == 0 {
         return exponent.is_none_or(is_exponent).then_some(0);
     }
-    // Whoever writes more digits than this means no decimal.
+    // An exponent with more digits fits no decimal.
     let exponent: i64 = exponent.map_or(Some(0), |exponent| exponent.parse().ok())?;
     let behind = i64::try_from(fraction.len()).ok()?;
     let shift = exponent.checked_sub(behind)?.checked_add(i64::from(zeros))? + i64::from(scale);

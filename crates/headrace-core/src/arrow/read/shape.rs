@@ -18,13 +18,13 @@ pub enum Shape {
     Float,
     /// Floats of 8 bytes.
     Double,
-    /// So many digits, so many of them behind the point.
+    /// A decimal: its precision and its scale.
     Decimal(u8, u8),
     /// Strings as they are, all else as JSON.
     String,
     /// Bytes, in Base64.
     Binary,
-    /// Days.
+    /// A date.
     Date,
     /// Points in time; those without an offset are in UTC.
     Timestamp,
@@ -34,11 +34,11 @@ pub enum Shape {
     TimestampNtz,
     /// Objects whose fields have names.
     Struct(Vec<(String, Shape)>),
-    /// Arrays.
+    /// An array.
     Array(Box<Shape>),
     /// Objects with any keys.
     Map(Box<Shape>),
-    /// Anything.
+    /// Any value.
     Variant,
 }
 

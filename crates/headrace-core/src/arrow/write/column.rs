@@ -9,25 +9,25 @@ pub enum Kind {
     Null,
     /// A bit each.
     Bool,
-    /// Integers of so many bytes: 1, 2, 4 or 8.
+    /// Integers; their width in bytes: 1, 2, 4 or 8.
     Int(usize),
     /// Numbers of four bytes.
     Float,
     /// Numbers of eight bytes.
     Double,
-    /// Integers of sixteen bytes, of which so many digits are behind the point.
+    /// Integers of sixteen bytes; their scale.
     Decimal(i32),
-    /// UTF-8, with offsets of so many bytes: 4 or 8.
+    /// UTF-8; the width of its offsets: 4 or 8.
     Text(usize),
-    /// Any bytes, with offsets of so many bytes.
+    /// Bytes; the width of their offsets.
     Binary(usize),
     /// Days since 1970, four bytes.
     Date,
-    /// Microseconds since 1970, eight bytes; true: in UTC, false: in nobody says which zone.
+    /// Microseconds since 1970, eight bytes; true in UTC, false without a zone.
     Timestamp(bool),
     /// A child for each of these keys.
     Struct(Vec<Key>),
-    /// Values of the only child, with offsets of so many bytes.
+    /// Arrays of values of the only child; the width of the offsets.
     List(usize),
     /// Keys and values in two children, with offsets of four bytes.
     Map,
@@ -58,9 +58,9 @@ impl From<String> for Key {
 /// `offset` is where they begin in `validity` and `buffer`, in values.
 #[derive(Debug)]
 pub struct Column<B> {
-    /// What they are.
+    /// The type of the values.
     pub kind: Kind,
-    /// How many.
+    /// The number of values.
     pub length: usize,
     /// How many stand before them.
     pub offset: usize,
@@ -81,7 +81,7 @@ impl<B: AsRef<[u8]>> Column<B> {
         !bit(bits.as_ref(), self.offset + at).unwrap_or(false)
     }
 
-    /// A value of so many bytes.
+    /// The value at a position, `N` bytes wide.
     pub(super) fn fixed<const N: usize>(&self, at: usize) -> Option<[u8; N]> {
         let start = self.offset.checked_add(at)?.checked_mul(N)?;
         let bytes = self.buffer.as_ref()?.as_ref().get(start..start.checked_add(N)?)?;

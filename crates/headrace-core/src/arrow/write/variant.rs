@@ -1,8 +1,8 @@
 //! Spark's variant as JSON.
 //!
-//! A variant is a value in a binary encoding of its own: a byte says what it is, then come its
-//! bytes, little endian. The keys of all its objects are in its *metadata*. What JSON has no
-//! type for is written as the same value in a column of its own would be.
+//! A variant is a value in Spark's binary encoding: a header byte with its type, then its bytes,
+//! little endian. The keys of all its objects are in its *metadata*. A type that JSON does not
+//! have is written as a column of that type would be.
 
 use std::cell::Cell;
 
@@ -20,8 +20,8 @@ const DEEPEST: usize = 256;
 pub(super) struct Variant<'a> {
     keys: Offsets<'a>,
     null_for_nan: bool,
-    /// How many values there can be yet: each has a byte of its own, unless it is damaged
-    /// and has some of them in several places.
+    /// The most values that are left: each takes a byte, unless a damaged variant refers to one
+    /// byte several times.
     left: Cell<usize>,
 }
 
@@ -61,7 +61,7 @@ impl<'a> Offsets<'a> {
     }
 }
 
-/// A number of so many bytes, at most four.
+/// A number of `width` bytes, at most four.
 fn number(bytes: &[u8], width: usize) -> Option<usize> {
     let bytes = bytes.get(..width)?;
     Some(bytes.iter().rev().fold(0, |sum, &byte| sum << 8 | usize::from(byte)))

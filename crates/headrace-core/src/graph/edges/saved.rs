@@ -43,7 +43,7 @@ impl EdgeRuns {
     /// What was saved in a file. Nothing can be added to it.
     ///
     /// # Errors
-    /// What the operating system says; [`crate::Error::Sidecar`] where it is no such file.
+    /// What the operating system says; [`crate::ErrorKind::Sidecar`] where it is no such file.
     pub fn saved(file: &File) -> Result<Self> {
         let size = file.metadata()?.len();
         let no_edges = || unusable(size, "no edges were saved here");

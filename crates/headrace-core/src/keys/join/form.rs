@@ -19,11 +19,11 @@ pub struct Form {
     pub inner: bool,
     /// The name for the array of right rows, instead of a row for each.
     pub target: Option<String>,
-    /// Fields of right rows that are wanted; all but the key, if none are named.
+    /// Fields to take of right rows [default: all but the key].
     pub pick: Option<Vec<String>>,
     /// What the names of right fields begin with.
     pub prefix: String,
-    /// The name for who was there, `both` or `left_only`.
+    /// The field that says `both` or `left_only`.
     pub indicator: Option<String>,
 }
 
@@ -85,7 +85,7 @@ pub enum Clash {
     Right,
 }
 
-/// Names that were added to left rows so far; whoever has none of them need not be looked at.
+/// Names that were added to left rows so far; a row with none of them needs no check.
 #[derive(Debug, Default)]
 pub(super) struct Added {
     names: HashSet<String>,
@@ -109,13 +109,13 @@ impl Added {
         (!self.many).then_some(names)
     }
 
-    /// Whether there are other names than those that somebody knows.
+    /// Whether there are more names than `known`.
     pub(super) fn exceeds(&self, known: usize) -> bool {
         self.many || self.names.len() > known
     }
 }
 
-/// Names of right rows, which most rows have in the same order, and what becomes of each.
+/// Names of right rows, which most rows have in the same order, and the new name of each.
 #[derive(Debug, Default)]
 struct Shape {
     names: Vec<String>,
@@ -180,7 +180,7 @@ impl Writer {
             return Ok(());
         }
         let Self { form, shapes, right_key, right, added, .. } = self;
-        // Whoever is no object has no key.
+        // A row that is not an object has no key.
         let Some(object) = right.of(line)? else { return Ok(()) };
         let mut separator = b'{';
         let mut member = |written: &[u8], value: &str| {
@@ -229,7 +229,7 @@ impl Writer {
         out.extend_from_slice(b":[");
     }
 
-    /// End it.
+    /// End the array of right rows.
     pub(super) fn end_array(&mut self, matched: bool, out: &mut Vec<u8>) {
         out.push(b']');
         let end = out.len();
@@ -266,7 +266,7 @@ impl Writer {
     /// Append a left row and what is added to it. `apart` says that no name is in both.
     ///
     /// # Errors
-    /// What is wrong with one of them, which somebody has checked before.
+    /// The row is not JSON; rows were checked before.
     pub(super) fn write_joined(
         &mut self,
         left: &[u8],

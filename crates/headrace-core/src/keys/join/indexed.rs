@@ -1,9 +1,9 @@
-//! The right rows of some keys, by an index.
+//! Right rows by a key index.
 //!
 //! Keys are looked up in the order of their hashes, and rows are read in the order of the file:
 //! neighbours share what is read. Rows stay in memory until there are too many, so that a key
-//! that comes again is not read again. A key with more rows than are held at once has none in
-//! memory: they are read whenever they are asked for.
+//! that comes again is not read again. A key with more rows than fit has none in
+//! memory: they are read each time.
 
 use super::{
     form::Writer,
@@ -40,7 +40,7 @@ pub struct Access<'a> {
 }
 
 impl Access<'_> {
-    /// Each file of the index, and the byte from which on rows are not its business.
+    /// Each file of the index, and the byte behind the rows that it covers.
     fn parts(&self) -> impl Iterator<Item = (&SetSegments, u64)> {
         self.index.parts().map(|(index, below)| (index, below.min(self.lookup.below)))
     }
@@ -76,7 +76,7 @@ enum Known {
     Rows(Found),
 }
 
-/// The right rows of the keys that were asked for last.
+/// The right rows of the last requested keys.
 pub(super) struct Indexed {
     table: Table,
     /// By number of the key.
@@ -129,7 +129,7 @@ impl Indexed {
         }
     }
 
-    /// Forget everything, if it is too much; nobody may use a key from before.
+    /// Remove all rows if memory is full; earlier key ids are then invalid.
     pub(super) fn make_room(&mut self) {
         if self.table.keys() > MOST_KEYS || self.table.bytes() > 2 * MOST_BYTES {
             self.table.clear();
@@ -137,10 +137,10 @@ impl Indexed {
         }
     }
 
-    /// Find the postings of the keys that were asked for.
+    /// Find the postings of the requested keys.
     ///
     /// # Errors
-    /// [`crate::Error::Sidecar`] where the index is damaged.
+    /// [`crate::ErrorKind::Sidecar`] where the index is damaged.
     pub(super) fn find(&mut self, access: &Access<'_>, parts: usize) -> Result<()> {
         self.to_find.sort_unstable_by_key(|asked| asked.0);
         for &(hash, id) in &self.to_find {
@@ -159,7 +159,7 @@ impl Indexed {
     /// how many of the keys.
     ///
     /// # Errors
-    /// What reading says; [`crate::Error::Sidecar`] where the index is not that of the source.
+    /// Errors of reading; [`crate::ErrorKind::Sidecar`] where the index is not that of the source.
     pub(super) fn load(
         &mut self,
         access: &Access<'_>,
@@ -263,8 +263,8 @@ impl Indexed {
         &self.table
     }
 
-    /// Read rows of a key one by one, and show what each adds until `visit` says no; the
-    /// postings that are left stay in `found`.
+    /// Read the rows of a key one by one until `visit` returns false; the postings that are left stay
+    /// in `found`.
     ///
     /// # Errors
     /// As [`load`](Self::load).

@@ -20,7 +20,7 @@ use self::{
 };
 use super::{Found, KeyFields, KeyReader, KeyScan, Read, hash};
 use crate::{
-    Error, Result,
+    Error, ErrorKind, Result,
     json::{JsonError, Limits},
     rows::{Row, RowBatch},
     value::Kind,
@@ -57,11 +57,11 @@ pub struct Counts {
 /// A left row that is no row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// Which row.
+    /// The row, counted from 0.
     pub number: u64,
     /// Where it goes wrong.
     pub offset: u64,
-    /// Why.
+    /// What is wrong, in words.
     pub reason: String,
 }
 
@@ -72,7 +72,7 @@ pub enum Step {
     Enough,
     /// Up to a row that is refused; those behind it come next.
     Refused(Refusal),
-    /// To its end.
+    /// The batch is joined to its end.
     Done,
 }
 
@@ -85,7 +85,7 @@ pub struct Terms {
     pub right: KeyFields,
     /// Whether the kinds of values count, so that `1` is not `"1"`.
     pub typed: bool,
-    /// What becomes of them.
+    /// The form of joined rows.
     pub form: Form,
     /// How deep left rows may be.
     pub limits: Limits,
@@ -104,7 +104,7 @@ struct Left {
 enum Is {
     Blank,
     Bad(Refusal),
-    /// Without a key.
+    /// The row has no key.
     Alone,
     Keyed {
         /// The number of the key among those of the round.
@@ -279,7 +279,7 @@ impl Join {
     /// Append rows of output to `out`, until it holds about `max_bytes`.
     ///
     /// # Errors
-    /// What reading says; [`Error::Sidecar`] where the index is not that of the source. What
+    /// Errors of reading; [`crate::ErrorKind::Sidecar`] where the index is not that of the source. What
     /// was appended stands, and the join can go on without the index from no earlier row.
     pub fn take(
         &mut self,
@@ -460,8 +460,8 @@ impl Join {
         held.and_then(|id| self.held.first(id)).map_or(Cursor::End, Cursor::Held)
     }
 
-    /// Show what right rows add, from a cursor on, until `visit` says no; then there is a
-    /// cursor again.
+    /// Visit the right rows from a cursor on until `visit` returns false; returns the cursor to go on
+    /// from.
     fn right_rows(
         &mut self,
         held: Option<KeyId>,
@@ -597,5 +597,5 @@ fn write_kinds(kinds: Option<&[Kind]>, key: &mut Vec<u8>) {
 
 /// Never: each row was checked when its key was read.
 fn changed(error: JsonError) -> Error {
-    Error::Changed { offset: error.offset as u64, reason: error.reason.to_string() }
+    Error::at(ErrorKind::Changed, error.offset as u64, error.reason.to_string())
 }

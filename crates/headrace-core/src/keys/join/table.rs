@@ -1,6 +1,6 @@
 //! Rows in memory by their keys.
 
-/// Bytes of a piece of memory; what is longer has a piece of its own.
+/// Bytes of a piece of memory; a longer text gets a piece for itself.
 const PIECE: usize = 1 << 20;
 const NONE: u32 = u32::MAX;
 
@@ -79,7 +79,7 @@ struct Row {
     next: u32,
 }
 
-/// A key that somebody asks for.
+/// A requested key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked {
     pub(super) hash: u64,
@@ -146,7 +146,7 @@ impl Table {
             let slot = self.probe(asked.hash, |_number| true);
             slot.ok().map(KeyId)
         }));
-        // Loads that nobody waits for: the next one does not depend on them.
+        // Prefetches: the next load does not depend on them.
         let near = found.iter().flatten();
         std::hint::black_box(near.fold(0, |sum, id| sum ^ self.keys[id.number()].hash));
         let near = found.iter().flatten();
@@ -166,7 +166,7 @@ impl Table {
         std::hint::black_box(slots.fold(0, |sum, slot| sum ^ slot.number));
     }
 
-    /// Have the first rows of keys near, for whoever needs them soon.
+    /// Prefetch the first rows of keys into the cache.
     pub(super) fn fetch(&self, keys: &[Option<KeyId>]) {
         let first = |id: &Option<KeyId>| id.and_then(|id| self.first(id));
         let rows = keys.iter().filter_map(first);
@@ -286,7 +286,7 @@ impl Table {
         }
     }
 
-    /// Forget everything.
+    /// Remove all keys and rows.
     pub(super) fn clear(&mut self) {
         self.slots.fill(FREE);
         self.keys.clear();

@@ -337,7 +337,7 @@ fn zip<'r, 'p>(
         stopped = sink(machine, row)?;
         Ok(if at == shortest { Flow::Stop } else { stopped })
     })?;
-    // The end of the shortest is not the end for whoever comes behind.
+    // The end of the shortest is not the end for the stages behind.
     Ok(stopped)
 }
 

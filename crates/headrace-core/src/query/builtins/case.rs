@@ -314,7 +314,7 @@ fn referred(name: &str) -> Option<char> {
     // Rust would take a sign as well.
     let numeric = digits.starts_with(|first: char| first.is_digit(radix));
     let code = numeric.then(|| u32::from_str_radix(digits, radix).ok()).flatten()?;
-    // A text has no NUL that nobody wrote.
+    // A reference to NUL would put a character into the text that JSON tools refuse.
     char::from_u32(code).filter(|character| *character != '\0')
 }
 
@@ -354,7 +354,7 @@ mod tests {
     #[test]
     fn white_space_stays_in_titles() {
         assert_eq!(draft(" hello\t wORLD\n", title_case), " Hello\t World\n");
-        // A sigma at the end of a word has a form of its own.
+        // A sigma at the end of a word has another form.
         assert_eq!(draft("ΟΔΟΣ ΟΔΟΣ", title_case), "Οδος Οδος");
     }
 

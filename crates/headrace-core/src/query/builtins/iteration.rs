@@ -231,7 +231,7 @@ fn take<'r, 'p>(
         stopped = sink(machine, element)?;
         Ok(if left == 0 { Flow::Stop } else { stopped })
     })?;
-    // Having taken enough here does not mean that whoever comes behind has enough.
+    // Having taken enough here does not mean that the stages behind have enough.
     Ok(stopped)
 }
 
@@ -362,7 +362,7 @@ fn take_while<'r, 'p>(
         stopped = sink(machine, element)?;
         Ok(stopped)
     })?;
-    // As in `take`: the end of the prefix is not the end for whoever comes behind.
+    // As in `take`: the end of the prefix is not the end for the stages behind.
     Ok(stopped)
 }
 

@@ -191,7 +191,7 @@ fn zip_streams<'r, 'p>(
         }
         stopped = sink(machine, pair(Value::Null, *right, arena))?;
     }
-    // As in `take`: the end of a side is not the end for whoever comes behind.
+    // As in `take`: the end of a side is not the end for the stages behind.
     Ok(stopped)
 }
 

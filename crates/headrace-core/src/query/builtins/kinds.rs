@@ -1,8 +1,8 @@
 //! Which kinds of values a builtin is for.
 //!
-//! With strict types, a receiver of another kind is an error; without, a builtin says itself what
-//! becomes of it, mostly nothing. Null is of no kind: what is missing stays missing. Builtins that
-//! go over elements take arrays only, strict or not.
+//! With strict types, a receiver of another kind is an error; without, each builtin decides,
+//! mostly for null. Null passes every check, so missing values stay missing. Builtins that iterate
+//! over elements take arrays only, strict or not.
 
 use bumpalo::Bump;
 

@@ -147,17 +147,18 @@ pub enum Parameter {
 }
 
 /// Receiver value to value.
-pub type ValueFn =
+pub(super) type ValueFn =
     for<'a, 'p, 'r> fn(&'a mut Machine<'p, 'r>, Value<'r>, &'p [Arg]) -> Evaluated<'r>;
 /// Elements of the receiver to elements, pushed into the sink.
-pub type StageFn = for<'a, 's, 'p, 'r> fn(
+pub(super) type StageFn = for<'a, 's, 'p, 'r> fn(
     &'a mut Machine<'p, 'r>,
     ExprId,
     &'p [Arg],
     &'a mut Sink<'s, 'p, 'r>,
 ) -> Evaluated<'r, Flow>;
 /// Elements of the receiver to one value.
-pub type ReduceFn = for<'a, 'p, 'r> fn(&'a mut Machine<'p, 'r>, ExprId, &'p [Arg]) -> Evaluated<'r>;
+pub(super) type ReduceFn =
+    for<'a, 'p, 'r> fn(&'a mut Machine<'p, 'r>, ExprId, &'p [Arg]) -> Evaluated<'r>;
 
 /// How a builtin runs.
 #[derive(Clone, Copy)]
@@ -226,7 +227,7 @@ pub fn check_literal(parameter: &str, text: &str) -> Result<(), String> {
 }
 
 /// The builtin of that name or alias.
-pub fn find(name: &str) -> Option<&'static Builtin> {
+pub(super) fn find(name: &str) -> Option<&'static Builtin> {
     BUILTINS
         .iter()
         .flat_map(|group| group.iter())
@@ -236,13 +237,13 @@ pub fn find(name: &str) -> Option<&'static Builtin> {
 /// How large a result is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Size {
-    /// Of a text.
+    /// The bytes of a text.
     Bytes(usize),
-    /// Of an array.
+    /// The elements of an array.
     Elements(usize),
 }
 
-/// Refuse a result that is larger than anybody wants, before it takes the memory.
+/// Refuse a result that is too large, before it is allocated.
 ///
 /// # Errors
 /// More than 256 MiB of text, or 50 million elements.

@@ -516,7 +516,7 @@ fn rename<'r, 'p>(
     let arena = machine.arena;
     let names = machine.value_of(&args[0])?;
     each_object(receiver, arena, |object| {
-        // All at once, so that two keys can change places.
+        // All renames together, so that two keys can be swapped.
         let mut renamed = Fields::new(arena);
         let mut taken = Fields::new(arena);
         for (old, new) in object_argument(names, arena)? {

@@ -243,7 +243,7 @@ fn replaced<'p, 'r>(
                 done = place.end;
             }
         } else {
-            // Groups nobody asks for cost time to find.
+            // Finding groups costs time, and none is needed here.
             for place in regex.find_iter(text).take(most) {
                 draft.push_str(text.get(done..place.start()).unwrap_or_default())?;
                 draft.push_str(with)?;

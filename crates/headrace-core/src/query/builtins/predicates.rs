@@ -122,7 +122,7 @@ fn holds_all<'r>(value: Value<'r>, wanted: &[Value<'r>], arena: &'r Bump) -> boo
 fn holds<'r>(value: Value<'r>, wanted: Value<'r>, arena: &'r Bump) -> bool {
     match value {
         Value::Array(elements) => elements.iter().any(|element| equal(*element, wanted, arena)),
-        // Often asked for each of many elements: no memory is taken for an array each time.
+        // Often called for many elements, so no array is allocated for each.
         Value::Node(node) if node.kind() == Kind::Array => {
             let mut found = false;
             node.for_each_element(|element| {

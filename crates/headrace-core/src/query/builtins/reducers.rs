@@ -201,7 +201,7 @@ fn avg<'r, 'p>(machine: &mut Machine<'p, 'r>, receiver: ExprId, args: &'p [Arg])
     if count == 0 {
         return Ok(Value::Null);
     }
-    #[allow(clippy::cast_precision_loss, reason = "nobody has 2^53 elements")]
+    #[allow(clippy::cast_precision_loss, reason = "there are fewer than 2^53 elements")]
     finite(sum.double() / count as f64)
 }
 

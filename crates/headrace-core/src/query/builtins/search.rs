@@ -1,6 +1,6 @@
 //! Looking into text: what it contains, where, and what it consists of.
 //!
-//! Asked of anything but text, a test is false and every other question null.
+//! On any value but text, a test is false and every other function null.
 
 use super::{
     Builtin, Parameter, in_group,

@@ -289,7 +289,7 @@ fn count_distinct<'r, 'p>(
     Ok(count(different))
 }
 
-/// More buckets than anybody looks at.
+/// The most buckets of a histogram.
 const MAX_BUCKETS: i128 = 100_000;
 
 fn histogram<'r, 'p>(

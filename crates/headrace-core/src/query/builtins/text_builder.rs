@@ -1,4 +1,4 @@
-//! What the methods of text have in common: text that is being written, and who gets it.
+//! Text builder: text under construction in the arena of the row, with a limit of its size.
 
 use bumpalo::{
     Bump,
@@ -32,7 +32,7 @@ impl<'r> TextBuilder<'r> {
         self.push_str(character.encode_utf8(&mut [0; 4]))
     }
 
-    /// `text` as often as asked for.
+    /// Append `text` `count` times.
     pub(super) fn push_times(&mut self, text: &str, count: usize) -> Result<(), Fault> {
         let added = text.len().saturating_mul(count);
         limited(Size::Bytes(self.0.len().saturating_add(added)))?;

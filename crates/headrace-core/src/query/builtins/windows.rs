@@ -204,7 +204,7 @@ fn rolling_avg<'r, 'p>(
     sink: &mut Sink<'_, 'p, 'r>,
 ) -> Evaluated<'r, Flow> {
     rolling_total(machine, receiver, args, sink, "rolling_avg", |total| {
-        #[allow(clippy::cast_precision_loss, reason = "nobody has 2^53 elements")]
+        #[allow(clippy::cast_precision_loss, reason = "there are fewer than 2^53 elements")]
         shown((total.count > 0).then(|| total.sum.double() / total.count as f64))
     })
 }
@@ -334,7 +334,7 @@ fn lead<'r, 'p>(
     sink: &mut Sink<'_, 'p, 'r>,
 ) -> Evaluated<'r, Flow> {
     let distance = distance(machine, args)?;
-    // For so many elements, the one they ask for did not come yet.
+    // The number of elements that still wait for a later one.
     let mut waiting = 0;
     let flow = machine.each(receiver, &mut |machine, element| {
         if waiting < distance {

@@ -127,7 +127,7 @@ impl<'p, 'r> Machine<'p, 'r> {
     /// Push each element of a value as [`Self::each_of`] does, or a value that has none itself.
     ///
     /// # Errors
-    /// What the sink says.
+    /// Errors of the sink.
     pub fn each_or_itself(
         &mut self,
         value: Value<'r>,

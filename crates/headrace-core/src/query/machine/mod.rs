@@ -21,22 +21,22 @@ use super::{
 };
 use crate::value::{Kind, Node, Value};
 
-/// Whether whoever pushes elements should go on.
+/// Whether the source of elements should push more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
-    /// Give me more.
+    /// Push further elements.
     Continue,
     /// I have what I need.
     Stop,
 }
 
-/// What evaluating gives.
+/// The result of an evaluation.
 pub type Evaluated<'r, T = Value<'r>> = Result<T, Fault>;
 
 /// Takes elements one by one.
 pub type Sink<'s, 'p, 'r> = dyn FnMut(&mut Machine<'p, 'r>, Value<'r>) -> Evaluated<'r, Flow> + 's;
 
-/// What becomes of a single element.
+/// What an expression returns for a single element.
 #[derive(Clone, Copy)]
 enum Single<'r> {
     Part(Node<'r>),
@@ -85,17 +85,17 @@ impl<'p, 'r> Machine<'p, 'r> {
         self
     }
 
-    /// Where the row stands.
+    /// The file, line and byte of the row.
     ///
     /// # Errors
-    /// What is asked is no row of a file, or no longer.
+    /// The value is not a row of a file, or no longer.
     pub(super) fn place(&self) -> Result<Place<'r>, Fault> {
         self.known.place.ok_or_else(|| {
             Fault::new("only of a row of a file it is known where it stands, while it is read")
         })
     }
 
-    /// A machine for the same row with memory of its own.
+    /// A machine for the same row that allocates in another arena.
     pub(super) fn within<'s>(&self, arena: &'s Bump) -> Machine<'p, 's>
     where
         'r: 's,
@@ -144,14 +144,14 @@ impl<'p, 'r> Machine<'p, 'r> {
     /// A value that was made of others, if it is not too large.
     ///
     /// # Errors
-    /// It is.
+    /// The value breaks no limit.
     #[inline]
     pub(super) fn made(&mut self, value: Value<'r>) -> Evaluated<'r> {
         self.scales.weigh(value)?;
         Ok(value)
     }
 
-    /// Make sure that there is room for so many more values.
+    /// Check that `values` more values fit.
     fn room(&self, values: usize) -> Result<(), Fault> {
         let bytes = values.saturating_mul(size_of::<Value>());
         self.scales.hold(self.arena.allocated_bytes().saturating_add(bytes))
@@ -482,8 +482,7 @@ impl<'p, 'r> Machine<'p, 'r> {
         }
     }
 
-    /// Whether an expression gives elements one by one, and is an array if it is asked for
-    /// its value.
+    /// Whether an expression produces elements one by one; its value is then an array.
     pub(super) fn is_stream(&self, id: ExprId) -> bool {
         matches!(
             &self.program.exprs[id as usize],

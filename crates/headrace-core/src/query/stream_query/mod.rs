@@ -1,9 +1,9 @@
 //! A query over the stream of all rows.
 //!
-//! What can be done row by row is done row by row: the program gives the elements that
-//! a row contributes, and they go into one of a few states that do not grow with the
-//! number of rows. Only what truly needs all elements at once collects them, as JSON
-//! text, up to a limit of memory; the rest of the query is then asked of that array.
+//! Row by row, the program returns the elements that a row contributes, and a reduction takes
+//! them into a state that does not grow with the number of rows. Only reductions that need
+//! all elements collect them, as JSON text, up to a limit of memory; the rest of the query
+//! then runs on that array.
 
 mod extreme;
 mod groups;
@@ -28,14 +28,14 @@ use crate::{
     value::{Document, Kept, Value, values_of, write_json},
 };
 
-/// What becomes of the elements.
+/// How the elements are reduced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reduction {
-    /// A line of output each, at most so many; null only if it is wanted.
+    /// A line of output each: the most lines, and whether null is written.
     Lines(u64, bool),
-    /// An array of them all, or of the first so many.
+    /// An array of the first elements; the most of them.
     Collect(u64),
-    /// An array of the last so many.
+    /// An array of the last elements; the most of them.
     Last(u64),
     /// The same, where rows come from the last to the first.
     LastFromEnd(u64),
@@ -45,7 +45,7 @@ pub enum Reduction {
     CountBy,
     /// The total of the numbers among them.
     Sum,
-    /// Their mean.
+    /// The mean.
     Average,
     /// The smallest of them that is not null.
     Min,
@@ -58,14 +58,14 @@ pub enum Reduction {
     Aggregate,
 }
 
-/// What becomes of the part that elements of a group have in a slot.
+/// How the values of a group are aggregated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slot {
     /// How many are truthy.
     Count,
     /// The total of the numbers among them.
     Sum,
-    /// Their mean.
+    /// The mean.
     Average,
     /// The smallest.
     Min,
@@ -86,7 +86,7 @@ pub struct StreamCounts {
     pub used: u64,
     /// Rows that contributed none.
     pub filtered: u64,
-    /// Rows that were passed over: bad, too long, or not computable.
+    /// Rows that were skipped: bad, too long, or not computable.
     pub skipped: u64,
     /// Rows with nothing in them.
     pub blank: u64,
