@@ -233,7 +233,7 @@ def test_a_row_whose_key_fails_is_one_bad_row(rows, query, kept, engine):
     [
         ("$.rows().min_by(xs.count(@ > 1)).id", 0),
         ("$.rows().sort(xs.filter(@ > 1)).first().id", 0),
-        ("$.rows().find(id == 1) -> row | try row.xs.filter(@ > 1) else 7", 7),
+        ("$.rows().find(id == 1) -> row | (try row.xs.filter(@ > 1) else 7)", 7),
     ],
 )
 def test_a_key_fails_on_what_has_no_elements(tmp_path, query, kept):
