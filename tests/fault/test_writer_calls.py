@@ -362,7 +362,29 @@ SET_INDEXES = {
     ),
 }
 
-WRITERS = FILES | SETS | INDEXES | SET_INDEXES
+# Consumers of logs
+
+
+def begin_consumer(directory):
+    with headrace.LogWriter(directory / "log") as writer:
+        writer.append_many(range(5))
+    headrace.Log(directory / "log").set_consumer("c", 1)
+
+
+def move_consumer(directory):
+    headrace.Log(directory / "log").set_consumer("c", 3)
+
+
+def read_consumer(directory):
+    (state,) = headrace.Log(directory / "log").consumers()
+    return state.line
+
+
+CONSUMERS = {
+    "a checkpoint of a consumer": Writer(begin_consumer, move_consumer, read_consumer)
+}
+
+WRITERS = FILES | SETS | INDEXES | SET_INDEXES | CONSUMERS
 
 
 def names(directory):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from headrace.errors import LogDamagedError
 from headrace.kernel.rows import File
 from headrace.store.files import system
-from headrace.store.files.atomic import temporary_name
+from headrace.store.files.atomic import naming, temporary_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,13 +117,14 @@ def put_in_place(path: Path, content: bytes) -> None:
     """Do the same, but leave the name for the caller to make durable."""
     temporary = temporary_name(path)
     try:
-        descriptor = system.calls.create(temporary)
-        try:
-            write_at(descriptor, content, 0)
-            system.calls.sync_data(descriptor)
-        finally:
-            os.close(descriptor)
-        system.calls.rename(temporary, path)
+        with naming(path):
+            descriptor = system.calls.create(temporary)
+            try:
+                write_at(descriptor, content, 0)
+                system.calls.sync_data(descriptor)
+            finally:
+                os.close(descriptor)
+            system.calls.rename(temporary, path)
     except BaseException:
         with suppress(OSError):
             system.calls.unlink(temporary)
