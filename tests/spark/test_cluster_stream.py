@@ -108,7 +108,7 @@ def test_retention_that_is_faster_stops_the_query_unless_it_may_jump(driver, tmp
     append_log(tmp_path / "log", range(A_BATCH, A_BATCH + 500))
     headrace.Log(tmp_path / "log").retain(before_line=A_BATCH + 201)
     _done, error = driver(run, tmp_path)
-    gone = f"lines {A_BATCH + 1} to {A_BATCH + 200} are gone before they were read"
+    gone = f"lines {A_BATCH + 1} to {A_BATCH + 200} were lost before they were read"
     assert gone in error
     assert "onDataLoss" in error
     assert ids(tmp_path) == list(range(A_BATCH))

@@ -70,7 +70,7 @@ def test_java_on_the_path(nowhere, monkeypatch):
         pytest.param('openjdk version "11.0.2" 2019-01-15', 0, "is Java 11", id="11"),
         pytest.param('java version "1.8.0_292"', 0, "is Java 8", id="8"),
         pytest.param("no Java runtime present", 1, "does not run", id="stub"),
-        pytest.param("hello", 0, "does not say which version", id="other"),
+        pytest.param("hello", 0, "does not print its version", id="other"),
     ],
 )
 def test_a_wrong_java_home_is_named_though_the_path_is_right(

@@ -167,7 +167,7 @@ def test_an_index_that_cannot_be_used_is_told_of(shards):
     ("given", "message"),
     [
         ({"keys": "[1]"}, "needs the field"),
-        ({"keyField": "id"}, "give keys or keysFile"),
+        ({"keyField": "id"}, "add option keys or keysFile"),
         ({"keys": "7", "keyField": "id"}, "not a JSON list"),
         ({"keys": "[null]", "keyField": "id"}, "option keys"),
         ({"keys": "[1]", "keysFile": "x", "keyField": "id"}, "one of them"),

@@ -131,7 +131,7 @@ def test_a_master_that_is_none_is_a_usage_error():
             print(error)
         """
     )
-    assert done.stdout.startswith("nonsense is no master of Spark; there are local[*")
+    assert done.stdout.startswith("nonsense is not a Spark master; use local[*")
     # Java was not even started.
     assert done.stderr == ""
 
@@ -155,7 +155,7 @@ def test_masters(master):
 
 @pytest.mark.parametrize("master", ["", "foo", "local[x]", "local[]", "host:7077"])
 def test_no_masters(master):
-    with pytest.raises(UsageError, match="is no master of Spark"):
+    with pytest.raises(UsageError, match="is not a Spark master"):
         check_master(master)
 
 

@@ -294,7 +294,7 @@ def test_spark_refuses_its_own_partition_by(spark, tmp_path):
         ({"codec": "lzma"}, "files are written as"),
         ({"maxRecords": "many"}, "option maxRecords is many"),
         ({"name": "../x"}, "cannot be the name of a set"),
-        ({"ignoreNullFields": "1"}, "it is true or false"),
+        ({"ignoreNullFields": "1"}, "it must be true or false"),
     ],
 )
 def test_options_are_refused_before_anything_is_made(spark, tmp_path, options, message):

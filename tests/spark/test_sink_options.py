@@ -61,10 +61,10 @@ def test_paths(path, place):
             {"path": "a", "maxByte": "1"},
             "no option maxbyte; there are path, name, codec",
         ),
-        ({"path": "a", "level": "x"}, "option level is x; it is a whole number"),
+        ({"path": "a", "level": "x"}, "option level is x; it must be an integer"),
         (
             {"path": "a", "nonFinite": "nan"},
-            "option nonFinite is nan; it is error or null",
+            "option nonFinite is nan; it must be error or null",
         ),
     ],
 )
@@ -114,7 +114,7 @@ def test_an_append_takes_from_the_set_what_it_does_not_say(tmp_path):
 def test_what_only_a_write_can_have():
     assert is_write({"path": "a", "JOBID": "1"})
     assert not is_write({"path": "a", "maxLineBytes": "1"})
-    with pytest.raises(UsageError, match=r"no option a, b; .* to write, path, name"):
+    with pytest.raises(UsageError, match=r"no option a, b; .* for writes, path, name"):
         is_write({"b": "1", "path": "a", "a": "1"})
 
 

@@ -146,7 +146,7 @@ def test_lines_that_retention_removed(run, tmp_path):
     run(log)
     append_log(log, range(300, 650))
     headrace.Log(log).retain(before_line=501)
-    with pytest.raises(Exception, match="lines 301 to 500 are gone before they were"):
+    with pytest.raises(Exception, match="lines 301 to 500 were lost before they were"):
         run(log)
     run(log, onDataLoss="skip")
     assert ids(tmp_path / "out") == [*range(300), *range(500, 650)]

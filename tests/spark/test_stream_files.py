@@ -124,7 +124,7 @@ def test_what_comes_after_available_now_has_begun_waits(file):
         (lambda path: path.write_bytes(b""), "990 bytes were read"),
         (
             lambda path: path.write_bytes(text(range(1, 120))),
-            "its first 990 bytes were read, and are others now",
+            "its first 990 bytes were read, and have changed",
         ),
     ],
     ids=["truncated", "emptied", "replaced"],
@@ -143,7 +143,7 @@ def test_a_file_that_is_replaced_before_its_batch_is_done_again(file):
     stream = Stream(file)
     planned = stream.plan()
     file.write_bytes(text(range(1, 120)))
-    with pytest.raises(StreamReplacedError, match="its first 990 bytes are not what"):
+    with pytest.raises(StreamReplacedError, match="its first 990 bytes have changed"):
         stream.run(planned)
 
 
@@ -151,10 +151,12 @@ def test_a_file_that_is_gone_before_it_was_read(file):
     stream = Stream(file.parent)
     planned = stream.plan()
     file.unlink()
-    with pytest.raises(StreamLossError, match="gone before all of it was read; with"):
+    with pytest.raises(
+        StreamLossError, match="removed before all of it was read; with"
+    ):
         stream.run(planned)
     stream.restart(onDataLoss="skip")
-    with pytest.warns(HeadraceWarning, match="gone before all of it was read"):
+    with pytest.warns(HeadraceWarning, match="removed before all of it was read"):
         assert stream.run(planned) == []
 
 
@@ -163,7 +165,7 @@ def test_a_compressed_file_is_read_when_it_is_whole(tmp_path):
     path = tmp_path / "rows.jsonl.gz"
     path.write_bytes(packed[:-9])
     stream = Stream(tmp_path, maxRowsPerTrigger=10)
-    with pytest.warns(HeadraceWarning, match="the rest is waited for"):
+    with pytest.warns(HeadraceWarning, match="the stream waits for the rest"):
         assert stream.batch() is None
     append_file(path, packed[-9:])
     found = stream.batch()
@@ -187,7 +189,7 @@ def test_latest_begins_behind_what_is_there(file):
     ("path", "error", "message"),
     [
         ("missing.jsonl", SourceNotFoundError, "no such file"),
-        ("s3://bucket/rows", UsageError, "read from file systems"),
+        ("s3://bucket/rows", UsageError, "cannot read URLs"),
         ("/dev/null", UsageError, "cannot read a pipe"),
     ],
 )

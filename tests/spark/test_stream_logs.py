@@ -127,11 +127,11 @@ def test_lines_that_retention_removed_are_an_error_that_names_them(log):
     found = stream.batch()
     headrace.Log(log).retain(before_line=201)
     with pytest.raises(
-        StreamLossError, match=r"lines 131 to 200 are gone .*onDataLoss"
+        StreamLossError, match=r"lines 131 to 200 were lost .*onDataLoss"
     ):
         stream.batch()
     stream.restart(onDataLoss="skip")
-    with pytest.warns(HeadraceWarning, match="lines 131 to 200 are gone"):
+    with pytest.warns(HeadraceWarning, match="lines 131 to 200 were lost"):
         found += stream.rest()
     assert lines(found) == expected([*range(130), *range(200, 350)])
 
@@ -140,7 +140,7 @@ def test_lines_that_are_gone_before_a_batch_is_done_again(log):
     stream = Stream(log, onDataLoss="skip")
     planned = stream.plan()
     headrace.Log(log).retain(before_line=201)
-    with pytest.warns(HeadraceWarning, match="lines 1 to 200 are gone"):
+    with pytest.warns(HeadraceWarning, match="lines 1 to 200 were lost"):
         assert lines(stream.run(planned)) == expected(range(200, 350))
 
 
@@ -154,7 +154,7 @@ def test_a_segment_that_is_removed_between_plan_and_task_stops_the_query_once(lo
         list(stream.reader.read(tasks[0]))
     # The same batch is done again, and has what is left of it.
     stream.restart()
-    with pytest.warns(HeadraceWarning, match="lines 1 to 200 are gone"):
+    with pytest.warns(HeadraceWarning, match="lines 1 to 200 were lost"):
         found = stream.run(planned)
     assert lines(found) == expected(range(200, 250))
     assert lines(stream.rest()) == expected(range(250, 350))
@@ -172,7 +172,7 @@ def test_a_new_query_begins_with_the_first_line_that_is_there(log):
     stream = Stream(log, maxRowsPerTrigger=20)
     stream.batch()
     headrace.Log(log).retain(before_line=301)
-    with pytest.raises(StreamLossError, match="lines 221 to 300 are gone"):
+    with pytest.raises(StreamLossError, match="lines 221 to 300 were lost"):
         stream.batch()
 
 
@@ -192,7 +192,7 @@ def test_another_log_is_an_error(log):
     log.rename(log.with_name("old"))
     append_log(log, range(1000))
     for _ in range(2):
-        with pytest.raises(StreamReplacedError, match="it is another log now"):
+        with pytest.raises(StreamReplacedError, match="it was replaced by another log"):
             stream.batch()
         stream.restart()
 

@@ -51,7 +51,7 @@ def test_names_have_no_case_and_sizes_have_units():
         ({"maxBytesPerTriger": "1"}, "no option maxbytespertriger"),
         ({"maxBytesPerTrigger": "0"}, "maxBytesPerTrigger is 0; it must be at least 1"),
         ({"maxRowsPerTrigger": "many"}, "option maxRowsPerTrigger: not a size"),
-        ({"onDataLoss": "ignore"}, "onDataLoss is ignore; it is fail or skip"),
+        ({"onDataLoss": "ignore"}, "onDataLoss is ignore; it must be fail or skip"),
     ],
 )
 def test_refused(options, message):
@@ -69,18 +69,18 @@ def test_where_a_stream_cannot_begin(tmp_path, starting):
     ("offset", "message"),
     [
         ('{"version": 2, "kind": "files", "places": {}}', "has version 2"),
-        ('{"version": 1, "kind": "files", "places": []}', "no offset of a stream"),
+        ('{"version": 1, "kind": "files", "places": []}', "not an offset of a stream"),
         (
             '{"version": 1, "kind": "x", "places": {}}',
-            "of startingOffsets, is one of x",
+            "startingOffsets is of x",
         ),
         (
             '{"version": 1, "kind": "files", "places": {"a": {"byte": "1", "ends": ""}}}',
-            "no offset of a stream of files",
+            "not an offset of a stream of files",
         ),
         (
             '{"version": 1, "kind": "files", "places": {"a": {"line": 1}}}',
-            "no offset of a stream of files, whose places have byte and ends",
+            "not an offset of a stream of files, whose places have byte and ends",
         ),
     ],
 )

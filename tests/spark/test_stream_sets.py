@@ -71,12 +71,12 @@ def test_parts_that_were_removed_by_hand_are_an_error(shards):
 def test_one_kind_of_things_at_a_time(shards, tmp_path):
     append_file(tmp_path / "a.jsonl", text([1]))
     with pytest.raises(
-        UsageError, match=r"one kind of things, but .*set has sets, .*files"
+        UsageError, match=r"one kind of input, but .*set has sets, .*files"
     ):
         Stream(shards, tmp_path / "a.jsonl").batch()
     append_log(tmp_path / "log", range(3))
     stream = Stream(tmp_path / "log")
     stream.batch()
     other = Stream(shards, startingOffsets=str(stream.end).replace("'", '"'))
-    with pytest.raises(UsageError, match="is one of logs, but the path has sets"):
+    with pytest.raises(UsageError, match="is of logs, but the path has sets"):
         other.batch()

@@ -300,7 +300,7 @@ def test_wrong_options_are_refused(data, options, message):
 @pytest.mark.parametrize(
     ("options", "columns", "message"),
     [
-        ({"columns": "id"}, schema("id", "name"), "leave it out beside a schema"),
+        ({"columns": "id"}, schema("id", "name"), "leave it out with a schema"),
         (
             {"query": "{id}"},
             schema("_file", "_offset", "_row", "_raw"),

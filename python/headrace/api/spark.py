@@ -64,7 +64,9 @@ def tasks_at(master: str | None) -> RunEach:
     with needing_pyspark():
         from headrace.engines.spark.session.session import session
         from headrace.engines.spark.tasks.run import run_each
-    return partial(run_each, session(chosen_master(master), "headrace", {}, tells=True))
+    return partial(
+        run_each, session(chosen_master(master), "headrace", {}, shows_progress=True)
+    )
 
 
 def count_with_spark(

@@ -248,7 +248,8 @@ class SparkExpansion:
     def _look_for_what_is_missing(self, walk: Walk) -> None:
         wanted = walk.finder.wanted.predicates or ()
         doubts = Doubts(
-            frozenset(walk.begun) - walk.met, frozenset(wanted) - walk.predicates
+            frozenset(walk.emitted_seeds) - walk.connected_seeds,
+            frozenset(wanted) - walk.predicates,
         )
         if not doubts:
             return
@@ -261,7 +262,7 @@ class SparkExpansion:
             doubts.nodes - seen.nodes,
             doubts.predicates - seen.predicates,
         )
-        self.missing = [seed for seed in walk.begun if seed in nodes]
+        self.missing = [seed for seed in walk.emitted_seeds if seed in nodes]
         self.unknown = [pred for pred in wanted if pred in predicates]
 
     @property

@@ -74,7 +74,7 @@ def run(
     layout = Layout(pipeline)
     started, clock = datetime.now(UTC), time.monotonic()
     session = Session(
-        pipeline.name, chosen_master(master), spark, tells=tell is not None
+        pipeline.name, chosen_master(master), spark, shows_progress=tell is not None
     )
     session.refuse_unshared(layout.root)
     with layout.locked():

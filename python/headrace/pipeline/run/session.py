@@ -39,9 +39,9 @@ class Session:
         master: str,
         spark: SparkSession | None,
         *,
-        tells: bool,
+        shows_progress: bool,
     ) -> None:
-        self._tells = tells
+        self._shows_progress = shows_progress
         self._name = f"headrace {name}"
         self._master = master
         self._spark = spark
@@ -69,7 +69,9 @@ class Session:
         with needing_pyspark():
             from headrace.engines.spark.session.session import register, session
         if self._spark is None:
-            self._spark = session(self._master, self._name, {}, tells=self._tells)
+            self._spark = session(
+                self._master, self._name, {}, shows_progress=self._shows_progress
+            )
         elif self.master is None:
             register(self._spark)
         self.master = str(self._spark.conf.get("spark.master"))

@@ -1,6 +1,6 @@
-"""Finding edges with Spark: the only module that knows both graphs and PySpark.
+"""Spark jobs that find edges: the only module that imports both graphs and PySpark.
 
-Where an edge goes depends on the edge alone, so that a task that is tried again moves none.
+The partition of an edge depends on the edge alone, so a retried task moves no edge.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
+from pyspark.sql import functions as F  # noqa: N812, the usual name
 
 from headrace.engines.spark.graph.edge_task import (
     FoundEdge,
@@ -56,15 +56,15 @@ _EDGES_OF_A_CHUNK = 8192
 
 
 def start(master: str) -> EdgeTasks:
-    """Start Spark at `master`, and return what finds edges there."""
+    """Start Spark at `master`, and return the jobs that find edges there."""
     spark = session(master, "headrace", {})
     return EdgeTasks(partial(_find, spark), partial(_seen, spark))
 
 
 def _find(spark: SparkSession, hop: Hop) -> Iterator[Sequence[FoundEdge]]:
-    """Yield the edges of a level in their order, some at a time.
+    """Yield the edges of a level in order, in batches.
 
-    Spark holds them, on disk where there is no room, until they are taken.
+    Spark keeps them until they are fetched, on disk if memory is short.
     """
     for chunk in _fetched(spark, hop):
         found = pickle.loads(chunk)
@@ -103,7 +103,7 @@ def _seen_by(
 
 
 def _chunks(spark: SparkSession, hop: Hop) -> DataFrame:
-    """Return the chunks of a level, in partitions that are in order."""
+    """Return the chunks of a level, in ordered partitions."""
     if hop.strategy == "index":
         tasks = -(-len(hop.nodes) // _NODES_OF_A_TASK)
         found = numbered(spark, tasks).mapInArrow(LookUpEdges(hop, tasks), _CHUNKS)
@@ -151,14 +151,14 @@ class LookUpEdges(NumberedTask):
 
 
 def _in_chunks(task: int, edges: Iterable[FoundEdge]) -> Iterator[pa.RecordBatch]:
-    """Yield edges in chunks; an index that cannot be used is the last of them."""
+    """Yield edges in chunks; the error of an unusable index is the last chunk."""
     left, number = iter(edges), 0
     found: Sequence[FoundEdge] | KeyIndexError
     while True:
         try:
             found = list(islice(left, _EDGES_OF_A_CHUNK))
         except KeyIndexError as error:
-            # It would come again; the driver knows another way.
+            # A retry would fail again; the driver scans instead.
             found = error
         if found == []:
             return
@@ -222,12 +222,12 @@ def _texts(texts: LargeTexts) -> pa.Array:
 
 @dataclass(frozen=True)
 class ThinEdges(Task):
-    """Drops the edges that change no result, of edges in their order."""
+    """Drops edges that change no result, from edges in order."""
 
     wanted: EdgesWanted
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield chunks of the edges that are kept."""
+        """Yield chunks of the remaining edges."""
         edges = (
             FoundEdge._make(edge)
             for batch in batches

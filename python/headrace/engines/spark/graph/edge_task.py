@@ -1,8 +1,8 @@
-"""Finding the edges of nodes in tasks: what is sent to these, and what they do.
+"""Edge tasks: find the edges of nodes by index or by scan.
 
-The nodes of a level are known by their *places* in it. Edges come in the order in which a search
-in one process follows them: by the places of their nodes, and those of one node as they stand in
-the files.
+Nodes are identified by their number in the level, `place`. Edges come in the order in which a
+search in one process follows them: by the places of their nodes, and the edges of one node in
+the order of the files.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ X = TypeVar("X", GraphIndex, KeyIndex)
 
 _MAX_LINE = 64 << 20
 _MAX_DEPTH = 256
-"""What a row may be to be an edge, as where an index is made aside."""
+"""The limits of a row that can be an edge, as in an index build."""
 
 
 class FoundEdge(NamedTuple):
@@ -52,10 +52,10 @@ class FoundEdge(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EdgesWanted:
-    """Which edges of nodes are wanted.
+    """The wanted edges of nodes.
 
-    No more than the first `most` of one node, and one more by which it is known that there
-    are. Unless `all_edges`, those that lead where another one does are not.
+    At most the first `most` of each node, and one more as a sign that it has more. Without
+    `all_edges`, only the first edge between two nodes.
     """
 
     fields: EdgeFields
@@ -67,9 +67,9 @@ class EdgesWanted:
 
 @dataclass(frozen=True, slots=True)
 class IndexFile:
-    """An index that the driver has proven to be that of its source.
+    """An index that the driver has verified against its source.
 
-    `stamp` tells it from any other that may come into its place.
+    `stamp` distinguishes it from an index that replaces it.
     """
 
     path: str
@@ -78,18 +78,18 @@ class IndexFile:
 
     @classmethod
     def of(cls, stored: AnyStored) -> IndexFile:
-        """Say which files tasks must open."""
+        """Return the files of a stored index, for tasks to open."""
         delta = None if stored.delta is None else str(stored.delta.path.absolute())
         index = stored.index
         return cls(str(stored.path.absolute()), delta, (index.build_id, index.delta))
 
     def open(self, kind: type[X]) -> X:
-        """Open it, or raise if there is another in its place."""
+        """Open the index; raise if it was replaced."""
         try:
             with reading(self.path):
                 index = kind(self.path, self.delta)
         except SourceNotFoundError:
-            raise SidecarError(self.path, 0, "it is gone") from None
+            raise SidecarError(self.path, 0, "it was removed") from None
         if (index.build_id, index.delta) != self.stamp:
             raise SidecarError(self.path, 0, "it was replaced meanwhile")
         return index
@@ -97,9 +97,9 @@ class IndexFile:
 
 @dataclass(frozen=True, slots=True)
 class EdgeIndex:
-    """What leads to the edges of one file: a graph index, or key indexes on some of the ends.
+    """The indexes of the edges of one file: a graph index, or key indexes of its ends.
 
-    `before` is how many bytes the files before it have.
+    `before` is the number of bytes of the files before it.
     """
 
     source: Source
@@ -110,7 +110,7 @@ class EdgeIndex:
     to: IndexFile | None = None
 
     def access(self) -> tuple[GraphAccess, OpenedFile | None]:
-        """Open it; if rows are read, with the file that they are of."""
+        """Open the indexes, and the file if its rows are read."""
         if self.graph is not None:
             return GraphAccess.of_graph(self.graph.open(GraphIndex)), None
         opened = OpenedFile(self.source)
@@ -122,7 +122,7 @@ class EdgeIndex:
         return access, opened
 
     def damaged(self, error: SidecarError) -> KeyIndexError:
-        """Say that it cannot be used after all."""
+        """Return the error for a damaged index."""
         kind = GraphIndexError if self.graph is not None else KeyIndexError
         file = next(file for file in (self.graph, self.from_, self.to) if file)
         return kind(self.source.location, file.path, "corrupt", error.damage)
@@ -130,7 +130,7 @@ class EdgeIndex:
 
 @dataclass(frozen=True, slots=True)
 class PlacedFragment:
-    """Some rows of a file; `before` is how many bytes the files before it have."""
+    """A fragment of a file; `before` is the number of bytes of the files before it."""
 
     fragment: Fragment
     before: int
@@ -138,9 +138,9 @@ class PlacedFragment:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """A level whose edges are to be found, and how.
+    """A level of nodes, and the strategy for finding their edges.
 
-    By an index, each task has some of the `nodes`; otherwise, each of `tasks` scans.
+    With an index, each task looks up some of the `nodes`; otherwise, each of `tasks` scans.
     """
 
     strategy: Strategy
@@ -185,7 +185,7 @@ def _opened(index: EdgeIndex) -> tuple[GraphAccess, OpenedFile | None]:
 def by_scan(
     task: Iterable[PlacedFragment], fields: EdgeFields, edge_scan: EdgeScan
 ) -> Iterator[tuple[int, ScannedEdges]]:
-    """Yield edges in the order of rows, and how many bytes are before the file they are of."""
+    """Yield edges in the order of rows, with the number of bytes before their file."""
     for placed in task:
         scan = KeyScan(fields.names, max_depth=_MAX_DEPTH, apart=True)
         look = partial(edge_scan.advance, scan=scan)
@@ -196,9 +196,9 @@ def by_scan(
 
 
 def thinned(edges: Iterable[FoundEdge], wanted: EdgesWanted) -> Iterator[FoundEdge]:
-    """Yield those edges that make a difference, of edges in their order.
+    """Drop edges that change no result, from edges in order.
 
-    Of each node the first does: so it is known that there are any.
+    The first edge of each node stays, as a sign that the node has edges.
     """
     if wanted.most is None and wanted.all_edges:
         yield from edges
@@ -216,7 +216,7 @@ def thinned(edges: Iterable[FoundEdge], wanted: EdgesWanted) -> Iterator[FoundEd
 
 
 class Doubts(NamedTuple):
-    """Nodes and predicates of which nobody knows whether an edge has them."""
+    """Nodes and predicates that may occur in no edge."""
 
     nodes: frozenset[str]
     predicates: frozenset[str]
@@ -225,14 +225,14 @@ class Doubts(NamedTuple):
         return bool(self.nodes or self.predicates)
 
     def without(self, others: Doubts) -> Doubts:
-        """Return those that are left."""
+        """Return the doubts that are not in `others`."""
         return Doubts(self.nodes - others.nodes, self.predicates - others.predicates)
 
 
 def seen_in(
     task: Sequence[PlacedFragment], fields: EdgeFields, doubts: Doubts
 ) -> Doubts:
-    """Look for nodes and predicates among rows; return those that edges have."""
+    """Return the nodes and predicates of `doubts` that occur in edges of the fragments."""
     nodes, predicates = set[str](), set[str]()
     if doubts.nodes:
         looked_for = sorted(doubts.nodes)

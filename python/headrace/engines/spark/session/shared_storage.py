@@ -1,8 +1,8 @@
-"""Whether what tasks write is seen by everybody who needs it.
+"""Shared storage: refuse output directories that a cluster's machines may not share.
 
 Tasks of a cluster write to directories of the machine they run on, and the driver commits
-what it finds in its own. Nobody can tell from a path whether these are the same, so
-somebody has to say so: ``HEADRACE_SHARED`` names the directories that are.
+the files that it finds in its own. A path does not show whether these are the same, so the
+user declares it: ``HEADRACE_SHARED`` names the directories that all machines share.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ VARIABLE = "HEADRACE_SHARED"
 
 
 def refuse_unshared(path: str | os.PathLike[str], master: str) -> None:
-    """Raise if tasks at `master` write below `path` and nobody said that all see it.
+    """Raise if `master` is a cluster and `path` is not declared as shared.
 
-    An empty `master` is one that nobody knows; then tasks find out for themselves.
+    An empty `master` is unknown; then a task fails if it does not see the directory.
 
     >>> refuse_unshared("out", "local[*,4]")
     >>> refuse_unshared("out", "yarn")
     Traceback (most recent call last):
     headrace.errors.NotSharedError: ...
     """
-    # Those of local-cluster are other processes, but on this machine.
+    # The tasks of local-cluster run in other processes, but on this machine.
     if not master or master.startswith("local") or _is_declared(path):
         return
     raise NotSharedError(os.path.abspath(path), master)  # noqa: PTH100, `..` goes too

@@ -1,15 +1,14 @@
-"""Headrace in a task is the headrace of the driver, or says that it is not.
+"""Version guard: a task fails if its headrace has another version than the driver's.
 
-What is pickled on the driver and unpickled by another version may be understood wrongly,
-so a `SameVersion` goes first in everything that is sent to tasks: it cannot be unpickled
-elsewhere.
+Another version may misread objects that the driver pickled, so every object that is sent
+to tasks begins with a `SameVersion`, which only the same version can unpickle.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.engines.spark.session.gc_freeze import settle
+from headrace.engines.spark.session.gc_freeze import freeze_when_warm
 from headrace.errors import OtherVersionError
 
 if TYPE_CHECKING:
@@ -17,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class SameVersion:
-    """Nothing but a mark; unpickling it fails where headrace is of another version."""
+    """A mark without data; unpickling it fails in another version of headrace."""
 
     def __reduce__(self) -> tuple[Callable[[str], SameVersion], tuple[str]]:
-        # The compiled core stays out of what Spark imports to discover us.
+        # Spark imports this module to discover the format; the compiled core loads later.
         from headrace.kernel.version import __version__
 
         return _checked, (__version__,)
@@ -31,5 +30,5 @@ def _checked(wanted: str) -> SameVersion:
 
     if __version__ != wanted:
         raise OtherVersionError(__version__, wanted)
-    settle()
+    freeze_when_warm()
     return SameVersion()

@@ -1,7 +1,7 @@
 """Arrow batches of any Spark schema as lines of JSON.
 
-Arrow's buffers are handed to the core as they are: no value is a Python object here.
-This runs in every task; whether a schema can be written is asked before, on the driver.
+The core reads Arrow's buffers directly: no value is a Python object here.
+This runs in every task; the driver checks the schema before.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 RAW = "_raw"
-"""What the only column of a frame is called whose values are lines already."""
+"""The name of the only column of a frame whose values are written as lines, unchanged."""
 
 
 def _is_variant(arrow_type: pa.DataType) -> bool:
-    """Whether it is how Spark hands over a variant: it marks a field of the struct."""
+    """Whether this is a struct that Spark uses for a variant: a field of it has a mark."""
     if not types.is_struct(arrow_type) or arrow_type.num_fields != 2:
         return False
     marks = [field.metadata or {} for field in arrow_type]
@@ -53,7 +53,7 @@ _KINDS = (
     (types.is_large_list, lambda _type: Kind("list", 8)),
     (types.is_map, lambda _type: Kind("map")),
 )
-"""How each type is told to the core; the first that fits."""
+"""The kind of each Arrow type; the first match applies."""
 
 _NO_KEYS = ("null", "struct", "list", "map", "variant")
 
@@ -76,9 +76,9 @@ def json_lines(
 
 
 def is_raw(schema: pa.Schema, *, lines: bool | None = None) -> bool:
-    """Whether the only column of a frame has lines, which are written as they are.
+    """Whether the only column of a frame contains lines that are written unchanged.
 
-    That is so if it is called `_raw`, unless `lines` says otherwise.
+    `lines` is option `lines` [default: the column is called `_raw`].
     """
     may_be = len(schema) == 1 and _kind(schema.types[0]).name in ("text", "binary")
     if lines and not may_be:
@@ -90,14 +90,14 @@ def is_raw(schema: pa.Schema, *, lines: bool | None = None) -> bool:
 
 
 def may_be_bad(schema: pa.Schema, *, lines: bool | None = None) -> bool:
-    """Whether a line of this schema may be no JSON, or deeper than rows may be."""
+    """Whether a line of this schema may be invalid JSON or nested too deeply."""
     return is_raw(schema, lines=lines) or any(
         _may_be_deep(each.type, MAX_DEPTH) for each in schema
     )
 
 
 def _may_be_deep(arrow_type: pa.DataType, levels: int) -> bool:
-    """Whether values, `levels` levels of which may be, can have more."""
+    """Whether values of this type can be nested more than `levels` levels deep."""
     if levels == 0 or _is_variant(arrow_type):
         return True
     inside = (arrow_type.field(at) for at in range(arrow_type.num_fields))
@@ -105,7 +105,7 @@ def _may_be_deep(arrow_type: pa.DataType, levels: int) -> bool:
 
 
 def check_schema(schema: pa.Schema) -> None:
-    """Raise unless every value of this schema can be written."""
+    """Raise if the schema has a type that cannot be written."""
     if len(schema) == 0:
         raise UsageError(
             "a frame without columns has nothing to write, and its rows would be lost; "

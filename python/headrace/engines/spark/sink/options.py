@@ -1,6 +1,6 @@
-"""What a Spark write was asked for, and the job that it becomes.
+"""Options of a Spark write, and the job that they start.
 
-Options that an append leaves out are as in the set that it appends to.
+An append takes options that are not given from the set.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ STREAM_SINK_OPTIONS = (
     Option("checkpointLocation", "the directory in which Spark keeps the offsets"),
     Option("queryName", "the name of the query in Spark; `queryName(name)` sets it"),
 )
-"""What a streaming query can say besides; but for the first, it is said to Spark."""
+"""Further options of a streaming query; Spark itself uses all except the first."""
 
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """One write, apart from its schema; None where nothing was said.
+    """The options of one write, None if not given; its schema is separate.
 
     `place` is a directory, or the URL of one in an object store.
     """
@@ -82,7 +82,7 @@ class WriteOptions:
 
 
 def is_write(given: Mapping[str, str]) -> bool:
-    """Whether some option says that this is no read; one that nobody has is refused.
+    """Whether an option exists for writes only; refuse an option that does not exist.
 
     >>> is_write({"path": "out"}), is_write({"path": "out", "jobId": "7"})
     (False, True)
@@ -95,13 +95,13 @@ def is_write(given: Mapping[str, str]) -> bool:
     if unknown := sorted(names - read.keys() - write.keys()):
         raise UsageError(
             f"format headrace has no option {', '.join(unknown)}; there are "
-            f"{', '.join(read.values())}; and to write, {', '.join(write.values())}"
+            f"{', '.join(read.values())}; and for writes, {', '.join(write.values())}"
         )
     return bool(names - read.keys())
 
 
 def write_options(given: Mapping[str, str]) -> WriteOptions:
-    """Translate Spark's options; a name that is not in `SINK_OPTIONS` is refused.
+    """Parse Spark's options; refuse a name that is not in `SINK_OPTIONS`.
 
     >>> write_options({"path": "out", "maxbytes": "64MiB"}).max_bytes
     '64MiB'
@@ -135,7 +135,7 @@ def write_options(given: Mapping[str, str]) -> WriteOptions:
 
 
 def _grace(values: Mapping[str, str]) -> float | None:
-    """Return the seconds of `grace`; in an object store no write removes a generation."""
+    """Return `grace` in seconds; refuse it for an object store."""
     if "grace" not in values:
         return None
     if is_url(local_path(values["path"])):
@@ -151,14 +151,14 @@ def _grace(values: Mapping[str, str]) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class StreamWriteOptions:
-    """One stream of writes, apart from its schema."""
+    """The options of one stream of writes; its schema is separate."""
 
     write: WriteOptions
     stream: str
 
 
 def stream_write_options(given: Mapping[str, str]) -> StreamWriteOptions:
-    """Translate Spark's options; a name that is in none of the tables of a write is refused.
+    """Parse Spark's options; refuse a name that is in neither table of a write.
 
     >>> stream_write_options({"path": "out", "checkpointLocation": "ckpt"}).stream
     'default'
@@ -167,7 +167,7 @@ def stream_write_options(given: Mapping[str, str]) -> StreamWriteOptions:
     ours = {option.name.lower() for option in STREAM_SINK_OPTIONS}
     if "jobid" in values:
         raise UsageError(
-            "a stream has no jobId: its batches are known by their numbers; leave it out"
+            "a stream has no jobId, since its batches have numbers; leave it out"
         )
     write = {name: value for name, value in values.items() if name not in ours}
     return StreamWriteOptions(write_options(write), values.get("stream", "default"))
@@ -177,7 +177,7 @@ def _place(path: str) -> Path | str:
     local = local_path(path)
     if is_url(local):
         return local
-    # Each task has a working directory of its own.
+    # Tasks have other working directories.
     return Path(local).absolute()
 
 
@@ -190,23 +190,25 @@ def _integer(name: str, values: Mapping[str, str]) -> int | None:
     try:
         return None if text is None else int(text)
     except ValueError:
-        raise UsageError(f"option {name} is {text}; it is a whole number") from None
+        raise UsageError(f"option {name} is {text}; it must be an integer") from None
 
 
 def _choice(name: str, values: Mapping[str, str], choices: tuple[str, str]) -> str:
     chosen = values.get(name.lower(), choices[0]).lower()
     if chosen not in choices:
-        raise UsageError(f"option {name} is {chosen}; it is {' or '.join(choices)}")
+        raise UsageError(
+            f"option {name} is {chosen}; it must be {' or '.join(choices)}"
+        )
     return chosen
 
 
 def begin_job(
     options: WriteOptions, *, overwrite: bool, validate: bool, token: str | None = None
 ) -> Job:
-    """Make the job of a write, on the driver."""
+    """Begin the job of a write, on the driver."""
     from headrace.store.shards.job.job import begin
 
-    path_keys(options.partition_by)  # raises if it is no path
+    path_keys(options.partition_by)  # raises if it is not a path
     return begin(
         options.place,
         options.name,
@@ -220,7 +222,7 @@ def begin_job(
 
 
 def check_partition(path: str | None, columns: Sequence[str]) -> None:
-    """Raise unless the path by which rows are partitioned begins with a column."""
+    """Raise if option `partitionBy` does not begin with a column."""
     if path is None:
         return
     column = path.partition(".")[0]
@@ -233,7 +235,7 @@ def check_partition(path: str | None, columns: Sequence[str]) -> None:
 
 
 def path_keys(path: str | None) -> PathKeys | None:
-    """Return what finds the values that rows are partitioned by; it is a part of the language."""
+    """Return the reader of partition values at a path of the language."""
     if path is None:
         return None
     from headrace.engines.rows.partition_key import PathKeys
@@ -246,7 +248,7 @@ def _packing(
     options: WriteOptions, current: Metadata | None, *, validate: bool
 ) -> PackOptions:
     from headrace.kernel.values import MAX_DEPTH
-    from headrace.store.shards import options as asked
+    from headrace.store.shards import options as shard_options
     from headrace.store.shards.metadata import Limits
 
     codec, level, before = "zstd", options.level, Limits()
@@ -256,15 +258,15 @@ def _packing(
         block_bytes = current.compression.block_bytes
         if level is None and options.codec in (None, codec):
             level = current.compression.level
-    return asked.pack_options(
-        _said(options.codec, codec),
+    return shard_options.pack_options(
+        _given(options.codec, codec),
         level=level,
         options=None,
-        block_bytes=_said(options.block_bytes, block_bytes),
-        limits=asked.limits(
-            _said(options.max_bytes, before.max_bytes),
-            _said(options.max_records, before.max_records),
-            _said(options.max_logical_bytes, before.max_logical_bytes),
+        block_bytes=_given(options.block_bytes, block_bytes),
+        limits=shard_options.limits(
+            _given(options.max_bytes, before.max_bytes),
+            _given(options.max_records, before.max_records),
+            _given(options.max_logical_bytes, before.max_logical_bytes),
         ),
         validate=validate,
         max_depth=MAX_DEPTH,
@@ -272,5 +274,5 @@ def _packing(
     )
 
 
-def _said(value: T | None, otherwise: U) -> T | U:
+def _given(value: T | None, otherwise: U) -> T | U:
     return otherwise if value is None else value

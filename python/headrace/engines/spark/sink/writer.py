@@ -1,9 +1,9 @@
 """The classes that PySpark calls for ``df.write.format("headrace")``.
 
 A `HeadraceWriter` is made on the driver, in a process without a SparkSession, and
-pickled to the tasks and to another such process for the commit; so it holds plain data
-only. Spark may run a task twice, even at the same time; it hands one message of each to
-`commit`, and what other attempts have put aside is removed with the rest.
+pickled to the tasks and to another such process for the commit; so it contains plain data
+only. Spark may run a task twice, even at the same time; `commit` receives the message of
+one attempt at each task, and the job removes the staged parts of the other attempts.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ _LEFT_OUT = "a read with the option mode=DROPMALFORMED leaves such lines out"
 
 
 @dataclass(frozen=True)
-class PartsAside(WriterCommitMessage):
-    """What an attempt at a task has put aside."""
+class StagedParts(WriterCommitMessage):
+    """The parts that an attempt at a task has staged."""
 
     task: int
     parts: tuple[Part, ...]
 
 
 class HeadraceWriter(DataSourceArrowWriter):
-    """One write: its job on the driver, its rows in the tasks."""
+    """One write: the driver runs its job, the tasks write its rows."""
 
     def __init__(
         self,
@@ -65,12 +65,12 @@ class HeadraceWriter(DataSourceArrowWriter):
             # PySpark has no Arrow type for the elements of `array()`.
             raise UsageError(
                 f"the frame cannot be written: {error}; cast columns without a type, such "
-                "as array() or null, to one"
+                "as array() or null"
             ) from error
         check_schema(arrow_schema)
         if not is_raw(arrow_schema, lines=options.lines):
             check_partition(options.partition_by, arrow_schema.names)
-        self._version = SameVersion()  # the first that is unpickled
+        self._version = SameVersion()  # unpickled first
         self._options = options
         self._job = begin_job(
             options,
@@ -79,14 +79,14 @@ class HeadraceWriter(DataSourceArrowWriter):
             token=token,
         )
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> PartsAside:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> StagedParts:
         task = TaskContext.get().partitionId()
         if self._job.done:
-            return PartsAside(task, ())
+            return StagedParts(task, ())
         with self._job.attempt(task, path_keys(self._job.partition_by)) as rows:
             for batch in iterator:
                 self._write(batch, rows, task)
-            return PartsAside(task, rows.close())
+            return StagedParts(task, rows.close())
 
     def _write(self, batch: pa.RecordBatch, rows: AttemptWriter, task: int) -> None:
         from headrace.engines.spark.sink.arrow_to_json import is_raw, json_lines
@@ -114,19 +114,19 @@ class HeadraceWriter(DataSourceArrowWriter):
     def commit(
         self, messages: list[WriterCommitMessage | None], batch: Batch | None = None
     ) -> None:
-        aside = [each for each in messages if isinstance(each, PartsAside)]
-        if len(aside) != len(messages):
+        staged = [each for each in messages if isinstance(each, StagedParts)]
+        if len(staged) != len(messages):
             # Committing the others would lose rows.
-            raise AssertionError("a task is said to be done, but has told nothing")
+            raise AssertionError("a task ended without a commit message")
         if not self._job.done:
-            aside.sort(key=lambda each: each.task)
-            self._job.commit((each.parts for each in aside), batch=batch)
+            staged.sort(key=lambda each: each.task)
+            self._job.commit((each.parts for each in staged), batch=batch)
         self._job.close()
 
-    # Spark calls it when `commit` has failed as well, be it after the set was published.
+    # Spark also calls it after a failed `commit`, even if the set was already published.
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        aside = [each for each in messages if isinstance(each, PartsAside)]
-        if len(aside) != len(messages):
-            # Otherwise `commit` was tried, which knows whether readers may see them.
-            self._job.drop(part for each in aside for part in each.parts)
+        staged = [each for each in messages if isinstance(each, StagedParts)]
+        if len(staged) != len(messages):
+            # Otherwise `commit` ran, and readers may already see the parts.
+            self._job.drop(part for each in staged for part in each.parts)
         self._job.close()

@@ -1,6 +1,7 @@
-"""From the core's buffers to the very Arrow arrays that Spark compares with its schema.
+"""Arrow types of a read: shapes for the core, and its buffers as Arrow arrays.
 
-Nothing is converted here: the core has laid the values out, and Arrow is told where they are.
+No value is converted here: the core lays the values out as Arrow does, and the arrays refer
+to its buffers. Their types must equal those of Spark's schema.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _SHAPES: dict[pa.DataType, Shape] = {
 
 
 def struct_shape(fields: Iterable[pa.Field], path: str = "") -> Shape:
-    """Return the shape of rows with these fields; refuses what no row can give."""
+    """Return the shape of rows with these fields; refuse types that JSON values cannot have."""
     fields = list(fields)
     names = [field.name for field in fields]
     if repeated := sorted({name for name in names if names.count(name) > 1}):
@@ -49,7 +50,7 @@ def struct_shape(fields: Iterable[pa.Field], path: str = "") -> Shape:
 
 
 def shape_of(arrow_type: pa.DataType, path: str) -> Shape:
-    """Return the shape of a column that Arrow calls `arrow_type`."""
+    """Return the shape of a column of the Arrow type `arrow_type`."""
     if arrow_type in _SHAPES:
         return _SHAPES[arrow_type]
     if pa.types.is_decimal128(arrow_type):
@@ -63,7 +64,7 @@ def shape_of(arrow_type: pa.DataType, path: str) -> Shape:
     if pa.types.is_map(arrow_type) and arrow_type.key_type == pa.string():
         return {"map": shape_of(arrow_type.item_type, f"{path}{{}}")}
     raise UsageError(
-        f"column {path} cannot be {arrow_type}: no value of JSON is read as that; "
+        f"column {path} cannot be {arrow_type}: no JSON value is read as this type; "
         "read it as a string, and cast it"
     )
 
@@ -89,7 +90,7 @@ def in_zone(shape: Shape, zone: str) -> Shape:
 
 
 def is_variant(arrow_type: pa.DataType) -> bool:
-    """Say whether this is how Spark has a VARIANT in Arrow."""
+    """Report whether this is the Arrow struct that Spark uses for a VARIANT."""
     return pa.types.is_struct(arrow_type) and any(
         (field.metadata or {}).get(b"variant") == b"true" for field in arrow_type
     )
@@ -98,7 +99,7 @@ def is_variant(arrow_type: pa.DataType) -> bool:
 def arrays(
     types: Iterable[pa.DataType], columns: Iterable[ColumnBuffers]
 ) -> list[pa.Array]:
-    """Return the arrays of `types` that the core has made, those inside others with them."""
+    """Return the arrays of `types` from the buffers of the core, including nested arrays."""
     rest = iter(columns)
     return [_array(arrow_type, rest) for arrow_type in types]
 
@@ -141,9 +142,9 @@ def _entries(arrow_type: pa.MapType, rest: Iterator[ColumnBuffers]) -> pa.Array:
 def first_null(
     array: pa.Array, field: pa.Field, path: str, there: pa.Array | None = None
 ) -> tuple[int, str] | None:
-    """Return the first row with null where its field is NOT NULL, and the path of that.
+    """Return the first row that is null in a NOT NULL field, and the path of the field.
 
-    `there` says which rows have what the field is a part of.
+    `there` is true for the rows that have the parent of the field.
     """
     if not field.nullable and array.null_count:
         missing = array.is_null() if there is None else pc.and_(array.is_null(), there)
@@ -180,7 +181,7 @@ def _first_inside(
 
 
 def spark_type(shape: Shape) -> object:
-    """Return the type of Spark that has a shape, as its JSON has types."""
+    """Return the Spark type of a shape, as in the JSON of a Spark schema."""
     match shape:
         case str():
             return shape
@@ -203,11 +204,11 @@ def spark_type(shape: Shape) -> object:
                 "valueType": spark_type(cast("Shape", value)),
                 "valueContainsNull": True,
             }
-    raise AssertionError(f"no row was found to need {shape}")
+    raise AssertionError(f"inference never returns the shape {shape}")
 
 
 def spark_struct(fields: Iterable[tuple[str, Shape]]) -> dict[str, object]:
-    """Return the struct of Spark that has these fields, as its JSON has it."""
+    """Return the Spark struct of these fields, as in the JSON of a Spark schema."""
     return {
         "type": "struct",
         "fields": [

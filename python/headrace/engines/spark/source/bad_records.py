@@ -1,9 +1,9 @@
-"""Where the faulty rows of a read go, if they are not to be rows.
+"""Quarantine of a read: the directory `badRecordsPath` for its faulty rows.
 
-Each attempt of a task writes a file of its own, which gets its name when the attempt has
-read all of its partition: an attempt that fails leaves nothing. Two attempts that both end
-well, or two uses of one DataFrame, write the same lines twice; `file` and `offset` tell
-which are the same.
+Each attempt of a task writes its own file, which gets its name when the attempt has
+read all of its partition: an attempt that fails leaves nothing. Two attempts that both
+succeed, or two uses of one DataFrame, write the same lines twice; `file` and `offset`
+identify the duplicates.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Quarantine:
-    """A file of lines of JSON in `directory`; there is none if no row is faulty."""
+    """A file of JSON lines in `directory`, created at the first faulty row."""
 
     def __init__(self, directory: str, attempt: str) -> None:
         self._directory = Path(directory.removeprefix("file://"))
@@ -39,7 +39,7 @@ class Quarantine:
     def add(
         self, batch: RowBatch, fragment: Fragment, faults: list[ColumnFault]
     ) -> None:
-        """Write down faulty rows of a batch."""
+        """Write the faulty rows of a batch."""
         every = lines(batch, pa.binary())
         first_line = rows_before(fragment) + batch.first_row + 1
         path = fragment.source.location

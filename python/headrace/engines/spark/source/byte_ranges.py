@@ -1,8 +1,8 @@
-"""Which bytes on disk hold the rows that begin at some bytes of a file.
+"""Byte ranges on disk that contain the rows at given offsets of a file.
 
-A file of blocks is read by whole blocks; where nobody has counted their rows, the block before
-is decoded too, to see whether a row ends with it. Of a file without blocks, rows that are near
-each other are read together, and what lies between others is passed over.
+A file of blocks is read by whole blocks; if the rows of its blocks were not counted, the block
+before is decoded too, to find whether a row ends with it. In a file without blocks, rows that
+are near each other are read together, and the bytes between other rows are not read.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from headrace.store.files.opened import OpenedFile
 
 _NEAR = 1 << 18
-"""Rows of a file without blocks that are no further apart are read together."""
+"""The largest gap in bytes between rows that are read together in a file without blocks."""
 
 
 class Range(NamedTuple):
-    """Bytes on disk, and how many blocks they are; without blocks, they count as one."""
+    """Bytes on disk, and the number of their blocks; 1 in a file without blocks."""
 
     start: int
     end: int
@@ -27,11 +27,11 @@ class Range(NamedTuple):
 
 
 def ranges_holding(opened: OpenedFile, offsets: Sequence[int]) -> list[Range]:
-    """Return what holds the rows that begin at these bytes of what a file decodes to, in order."""
+    """Return the ranges that contain the rows at these offsets of the decoded file, in order."""
     table = opened.table
     if table is None:
         return list(_joined(Range(at, at + 1, 1) for at in offsets))
-    # Who knows where rows begin has proven it of this file, so there is a block for each.
+    # The caller verified that the offsets belong to this file, so each has a block.
     found = sorted({block for at in offsets if (block := table.at_offset(at))})
     numbered = [(number, Range(start, end, 1)) for number, start, end in found]
     runs: list[Range] = []
@@ -45,7 +45,7 @@ def ranges_holding(opened: OpenedFile, offsets: Sequence[int]) -> list[Range]:
 
 
 def _joined(rows: Iterable[Range]) -> Iterator[Range]:
-    """Yield rows that are near each other as one range, which counts as one block."""
+    """Join ranges of rows that are near each other; the result counts as one block."""
     last: Range | None = None
     for row in rows:
         if last is not None and row.start - last.end > _NEAR:

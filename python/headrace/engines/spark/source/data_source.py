@@ -1,11 +1,11 @@
-"""The format "headrace": the classes that PySpark calls to read it, and the way to sink and streams.
+"""The format "headrace": the classes that PySpark calls to read and write it.
 
 A `HeadraceSource` and its readers are made on the driver, in a process
-without a SparkSession, pickled, and sent to the tasks; so they hold plain data
-only, and the kernel is reached in `read` alone.
+without a SparkSession, pickled, and sent to the tasks; so they contain plain data
+only, and only `read` calls the kernel.
 
-A read gives *lines* (every line is a row, whatever is in it) or *records* (each
-row is looked into); which one is decided by the columns and options it names.
+A read returns *lines* (every line is a row, and is not parsed) or *records* (each
+row is parsed); its columns and options decide which.
 
 There is no `pushFilters`, on purpose: Spark 4.3 keeps the filters of one use of
 a DataFrame for the next use of it, and answers wrongly.
@@ -21,7 +21,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from headrace.engines.spark.session.gc_freeze import settle
+from headrace.engines.spark.session.gc_freeze import freeze_when_warm
 from headrace.engines.spark.session.shared_storage import refuse_unshared
 from headrace.engines.spark.session.version_guard import SameVersion
 from headrace.engines.spark.sink.options import (
@@ -58,15 +58,15 @@ class HeadraceSource(DataSource):
     """Newline-delimited JSON files as lines with their positions, or as records."""
 
     master: ClassVar[str] = ""
-    """Where its tasks run, if whoever registered it knows."""
+    """The master that runs the tasks; empty if it is not known."""
 
     time_zone: ClassVar[str] = "UTC"
-    """The zone of the session that it was registered in."""
+    """The time zone of the session in which the format was registered."""
 
     def __init__(self, options: dict[str, str]) -> None:
         super().__init__(options)
         self._given = dict(options)
-        # Spark does not say whether it will read or write; a misspelt name fails here.
+        # Spark does not report whether it will read or write; a misspelt option fails here.
         if not is_write(options):
             stream_options(options)
 
@@ -100,7 +100,7 @@ class HeadraceSource(DataSource):
             options.corrupt,
         )
         _refuse_ignored(options, schema.names)
-        # Without columns, rows are counted as a schema of fields has them.
+        # A read without columns counts records, not lines.
         if schema.names and of_lines(schema.names) and not options.looks_inside:
             return LineReader(options, columns)
         from pyspark.sql.pandas.types import to_arrow_schema
@@ -131,7 +131,7 @@ class HeadraceSource(DataSource):
         options = stream_options(self._given)
         if options.read.infer:
             raise UsageError(
-                "a stream has the same columns whatever comes: leave inferSchema out, "
+                "the columns of a stream never change: leave inferSchema out, "
                 "and name them with .schema(...)"
             )
         return StreamReader(options, self._reader(schema, options.read))
@@ -139,46 +139,47 @@ class HeadraceSource(DataSource):
     def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:  # noqa: FBT001, N802
         from headrace.engines.spark.stream.writer import StreamWriter
 
-        settle()
+        freeze_when_warm()
         options = stream_write_options(self._given)
         self._refuse_unshared(options.write.place)
         return StreamWriter(options, schema, overwrite=overwrite)
 
 
 def _refuse_ignored(options: ReadOptions, names: Sequence[str]) -> None:
-    """Raise if an option says something about columns that the schema has not."""
+    """Raise if an option needs columns that the schema does not have."""
     if options.columns is not None and tuple(names) != options.columns:
         raise UsageError(
-            "option columns chooses among columns that are found: leave it out beside a "
-            "schema, which names them itself"
+            "option columns chooses among inferred columns: leave it out with a "
+            "schema, which names its columns itself"
         )
     if options.query is not None and tuple(names) == RAW:
         raise UsageError(
-            "option query makes the columns, and the schema names none of them: give "
+            "option query returns the columns, and the schema names none of them: use "
             ".schema(...) with its fields, or inferSchema"
         )
 
 
 def source_at(master: str, time_zone: str = "UTC") -> type[HeadraceSource]:
-    """Return the source for a session in a zone, whose tasks run at `master`.
+    """Return the source class for a session in a time zone, whose tasks run at `master`.
 
-    Where Spark makes it, nobody knows the session; what is in the class goes there.
+    Spark makes the source in a process without the session; attributes of the class
+    are pickled with it.
     """
     known = {"master": master, "time_zone": time_zone}
     return type(HeadraceSource.__name__, (HeadraceSource,), known)
 
 
 class _Reader(DataSourceReader):
-    """One read: its partitions on the driver, their rows in the tasks."""
+    """One read: the driver plans its partitions, the tasks read their rows."""
 
     def __init__(self, options: ReadOptions, columns: tuple[Column, ...]) -> None:
-        self._version = SameVersion()  # the first that is unpickled
+        self._version = SameVersion()  # unpickled first
         self._options = options
         self._columns = columns
 
     @property
     def numbered(self) -> bool:
-        """Whether columns have the numbers of rows."""
+        """Whether a column needs row numbers."""
         return any(column.name in NUMBERED for column in self._columns)
 
     def partitions(self) -> list[InputPartition]:
@@ -202,7 +203,7 @@ class LineReader(_Reader):
 
 
 class RecordReader(_Reader):
-    """Rows are looked into; blank lines are none."""
+    """Rows are parsed; blank lines are not rows."""
 
     def __init__(self, options: ReadOptions, planned: Records) -> None:
         super().__init__(options, planned.ours)

@@ -1,8 +1,8 @@
-"""Which bytes hold the rows with some keys, found by indexes when a read is planned.
+"""Key partitions: the byte ranges to read for the rows with wanted keys.
 
-Of a set or a file whose index of the key fits, only the blocks that hold such rows are read; of
-any other, and of what came behind the rows of an index, everything. Either way, tasks compare the
-key of each row with those that are asked for, so an index only says what need not be read.
+If a set or a file has a usable key index, only the blocks that contain such rows are read;
+otherwise all of it, and always the rows appended since the index was built. Tasks compare the
+key of each row with the wanted keys in either case, so an index only reduces what is read.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from headrace.store.index.target import Subject
 
 _MOST_ROWS = 1 << 22
-"""Rows that are found one by one at most; more are read all."""
+"""The largest number of rows that is looked up; for more, the source is read in full."""
 
 
 class Held(NamedTuple):
-    """The bytes that are read of a source, and how many of its blocks they are.
+    """The fragments to read of a source: they span `blocks` of its `of_blocks` blocks.
 
-    Of a file without blocks, each fragment counts as one.
+    In a file without blocks, each fragment counts as a block.
     """
 
     fragments: list[Fragment]
@@ -45,7 +45,7 @@ class Held(NamedTuple):
 
 
 def requests_of(keys: KeysWanted) -> list[KeyRequest]:
-    """Return keys as the core looks for them."""
+    """Return the keys in the form that the core looks up."""
     return [request(key, keys.fields) for key in keys.keys]
 
 
@@ -57,7 +57,7 @@ class KeyedRows:
         self._scan = KeyScan(keys.fields, max_depth=MAX_DEPTH)
 
     def of(self, batch: RowBatch) -> Iterator[RowBatch]:
-        """Yield the rows of a batch that have one, neighbours together."""
+        """Yield the rows of a batch that have a wanted key, adjacent rows together."""
         first = behind = 0
         for position in self._scan.among(batch, self._wanted):
             if position != behind:
@@ -70,13 +70,13 @@ class KeyedRows:
 
 
 def held(subject: Subject, options: ReadOptions) -> Held:
-    """Return the bytes of a file or a set that hold the rows with the keys of a read."""
+    """Return the fragments of a file or a set that contain the rows with the keys of a read."""
     assert options.keys is not None
     opened = subject.open()
     found = _found(subject, opened, options)
     if isinstance(found, KeyIndexError):
         if found.kind != "missing":
-            message = f"{found.what}; all of it is read"
+            message = f"{found.what}; the source is read in full"
             warnings.warn(message, HeadraceWarning, stacklevel=2)
         return _all(opened, options)
     offsets, below = found
@@ -89,7 +89,7 @@ def held(subject: Subject, options: ReadOptions) -> Held:
 def _found(
     subject: Subject, opened: OpenedFile, options: ReadOptions
 ) -> tuple[list[int], int] | KeyIndexError:
-    """Return where rows begin that may have a key, and up to which byte that is all of them."""
+    """Return the offsets of rows that may have a key, and the byte up to which the index is complete."""
     keys = options.keys
     assert keys is not None
     where = Where(directory=options.index_dir)
@@ -110,7 +110,7 @@ def _looked_up(
     keys, location = options.keys, subject.location
     assert keys is not None
     if _leaves_out(stored.whole, options):
-        reason = "rows that it left out are wanted: its limits were smaller"
+        reason = "it was built with smaller limits, and leaves out rows of this read"
         return KeyIndexError(location, str(stored.path), "limits", reason)
     try:
         usable, fresh = subject.fitting(stored, opened)
@@ -123,7 +123,7 @@ def _looked_up(
     except SidecarError as error:
         return KeyIndexError(location, str(stored.path), "corrupt", error.damage)
     if candidates is None:
-        reason = f"it leads to more than {_MOST_ROWS} rows"
+        reason = f"more than {_MOST_ROWS} rows have these keys"
         return KeyIndexError(location, str(stored.path), "limits", reason)
     end = opened.size if fresh.state == "fresh" else usable.newest.coverage_end
     return [offset for offset in candidates.offsets if offset < end], end
@@ -134,11 +134,11 @@ def _leaves_out(meta: Meta, options: ReadOptions) -> bool:
     return longer or (meta.max_depth < MAX_DEPTH and meta.lines.bad > 0)
 
 
-# Which bytes these are
+# Fragments of the rows that were found
 
 
 def _parts(opened: OpenedFile) -> Iterator[tuple[int, int]]:
-    """Yield the numbers of the parts of a set with the bytes at which they begin; a file is one."""
+    """Yield the number and the first byte of each part of a set; a file is one part."""
     starts = opened.starts if isinstance(opened, OpenedSet) else [0]
     yield from enumerate(starts)
 
@@ -148,7 +148,7 @@ def _part(opened: OpenedFile, number: int) -> OpenedFile:
 
 
 def _holding(opened: OpenedFile, offsets: Sequence[int]) -> Held:
-    """Return the blocks that have rows which begin at these bytes, in order."""
+    """Return the blocks that contain the rows at these offsets, in order."""
     several: list[Fragment] = []
     blocks, at = 0, 0
     starts = [start for _number, start in _parts(opened)]
@@ -167,7 +167,7 @@ def _holding(opened: OpenedFile, offsets: Sequence[int]) -> Held:
 
 
 def _behind(opened: OpenedFile, below: int, options: ReadOptions) -> Held:
-    """Return all rows that begin at `below` or later, where a part or a row begins."""
+    """Return all rows from byte `below` on, at which a part or a row begins."""
     several: list[Fragment] = []
     blocks = 0
     if isinstance(opened, OpenedSet):

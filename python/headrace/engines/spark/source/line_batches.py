@@ -1,7 +1,7 @@
 """A fragment's rows as Arrow batches.
 
-The kernel gives a batch of lines as two buffers, which become the Arrow column
-as they are: no line is a Python object here. This runs in every task.
+The kernel returns a batch of lines as two buffers, which become the Arrow column
+without a copy: no line is a Python object here. This runs in every task.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from headrace.physical.fragment import Fragment
 
 MOST_ROWS = 1 << 16
-"""How many rows a batch has at most, however short they are."""
+"""The largest number of rows in a batch."""
 
 _ARROW_TYPES = {"string": pa.string(), "bigint": pa.int64(), "binary": pa.binary()}
 
@@ -45,7 +45,7 @@ def read_fragment(
 
 
 def wanted_rows(fragment: Fragment, options: ReadOptions) -> Iterator[RowBatch]:
-    """Yield the rows that begin in `fragment`; if keys are asked for, those that have one."""
+    """Yield the rows that begin in `fragment`; with `options.keys`, only rows with such a key."""
     rows = rows_of(fragment, options.max_line, options.decoding)
     keyed = None if options.keys is None else KeyedRows(options.keys)
     while (batch := rows.next_batch(MOST_ROWS, options.batch_bytes)) is not None:
@@ -56,7 +56,7 @@ def wanted_rows(fragment: Fragment, options: ReadOptions) -> Iterator[RowBatch]:
 
 
 def arrow_schema(columns: Sequence[Column]) -> pa.Schema:
-    """Return the one Arrow schema that Spark takes for `columns`."""
+    """Return the Arrow schema that Spark accepts for `columns`."""
     return pa.schema(
         [
             pa.field(column.name, _ARROW_TYPES[column.type], nullable=column.nullable)
@@ -66,10 +66,10 @@ def arrow_schema(columns: Sequence[Column]) -> pa.Schema:
 
 
 def column_of_lines(column: Column, batch: RowBatch, fragment: Fragment) -> pa.Array:
-    """Return what a column has for all lines of a batch, also blank and faulty ones."""
+    """Return the values of a column for all lines of a batch, also blank and faulty ones."""
     match column.name, column.type:
         case "_file", _:
-            # A file may be called by bytes that are no text.
+            # The name of a file may be bytes that are not UTF-8.
             path = fragment.source.location
             return pa.repeat(pa.scalar(legible(os.fsencode(path))), len(batch))
         case "_offset", _:
@@ -90,7 +90,7 @@ def _counted(first: int, count: int) -> pa.Array:
 
 
 def legible(content: bytes) -> str:
-    r"""Return bytes as text; those that are none are spelled out, as in ``M\xfcnchen``."""
+    r"""Return bytes as text, with invalid UTF-8 escaped as in ``M\xfcnchen``."""
     return content.decode(errors="backslashreplace")
 
 
@@ -102,7 +102,7 @@ def lines(batch: RowBatch, arrow_type: pa.DataType) -> pa.Array:
 
 
 def _validity(batch: RowBatch) -> pa.Buffer | None:
-    """Return Arrow's bitmap of the rows that are not null; None if all are not."""
+    """Return Arrow's bitmap of the rows that are not null; None if no row is null."""
     if not batch.too_long:
         return None
     bits = bytearray(b"\xff" * ((len(batch) + 7) // 8))
@@ -114,7 +114,7 @@ def _validity(batch: RowBatch) -> pa.Buffer | None:
 def _text(batch: RowBatch, fragment: Fragment) -> pa.Array:
     text = lines(batch, pa.string())
     try:
-        # Spark takes the bytes of a string on trust.
+        # Spark does not validate the bytes of a string.
         text.validate(full=True)
     except pa.ArrowInvalid:
         raise _not_utf8(batch, fragment) from None
@@ -122,8 +122,8 @@ def _text(batch: RowBatch, fragment: Fragment) -> pa.Array:
 
 
 def rows_before(fragment: Fragment) -> int:
-    """Return how many rows of the file are before those that batches of `fragment` count."""
-    # Where rows were not numbered, a batch counts from its fragment.
+    """Return the number of rows of the file before row 0 of the batches of `fragment`."""
+    # In a fragment without a first row number, batches count from 0.
     return first_row(fragment) - (fragment.first_row or 0)
 
 
@@ -137,6 +137,6 @@ def _not_utf8(batch: RowBatch, fragment: Fragment) -> BadRowError:
                 rows_before(fragment) + batch.first_row + index + 1,
                 batch.offsets[index],
                 f"byte {error.start} of the line is not UTF-8, so it cannot be a "
-                "string; the schema may say `_raw binary`",
+                "string; declare `_raw binary` in the schema",
             )
-    raise AssertionError("Arrow refused text that Python takes")
+    raise AssertionError("Arrow refused text that Python accepts")

@@ -1,9 +1,7 @@
-"""The columns a read can give besides the fields of the rows.
+"""Metadata columns of a read: the place of a row, its line, and its error.
 
-They say where a row stands and what is wrong with it.
-
-Spark prunes no columns of a Python source: what costs and what does not is
-decided by the schema of the read, which may name any of these in any order.
+Spark prunes no columns of a Python source: the schema of the read decides which
+columns are computed, and may name any of these in any order.
 """
 
 from __future__ import annotations
@@ -24,13 +22,13 @@ COLUMNS = {
     "_line": ("bigint",),
     "_error": ("string",),
 }
-"""The Spark types each column can have, the one it has by default first."""
+"""The Spark types of each column, the default first."""
 
 RAW = ("_file", "_offset", "_row", "_raw")
-"""What is read where nobody has named columns."""
+"""The columns of a read without a schema."""
 
 NUMBERED = ("_row", "_line")
-"""The columns for which rows are counted."""
+"""The columns that need row numbers."""
 
 _NULLABLE = ("_raw", "_error")
 
@@ -49,14 +47,14 @@ class Column:
 
 
 def of_lines(names: Iterable[str]) -> bool:
-    """Say whether all of these are about lines, whatever is in them."""
+    """Report whether no column needs the content of a line to be parsed."""
     return _OF_LINES.issuperset(names)
 
 
 def checked(columns: Iterable[Column], corrupt: str) -> tuple[Column, ...]:
-    """Return those of `columns` that are no fields of rows, refusing wrong types.
+    """Return the metadata columns among `columns`, refusing wrong types.
 
-    `corrupt` is how the column is called that has the rows that are faulty.
+    `corrupt` is the name of the column for the lines of faulty rows.
     """
     types = COLUMNS | {corrupt: ("string", "binary")}
     ours = tuple(column for column in columns if column.name in types)

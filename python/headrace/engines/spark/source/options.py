@@ -1,6 +1,6 @@
-"""What a Spark read was asked for, as plain data.
+"""Options of a Spark read, as plain data.
 
-Spark hands options over as text, their names in lower case. They are read when
+Spark passes options as text, with names in lower case. They are parsed when
 ``load()`` is called, so that a misspelt name fails there and not in a task.
 """
 
@@ -120,7 +120,7 @@ _INSIDE = {
 
 @dataclass(frozen=True, slots=True)
 class KeysWanted:
-    """The keys of the rows that are wanted, and the fields they are in."""
+    """The keys of the wanted rows, and the fields that contain them."""
 
     fields: tuple[str, ...]
     keys: tuple[Key, ...]
@@ -128,7 +128,7 @@ class KeysWanted:
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """One read, apart from its schema."""
+    """The options of one read; its schema is separate."""
 
     paths: tuple[str, ...]
     name_glob: str | None
@@ -150,12 +150,12 @@ class ReadOptions:
     index_dir: str | None = None
     time_zone: str | None = None
     looks_inside: bool = False
-    """Whether an option is about what is in the lines."""
+    """Whether an option needs the lines to be parsed."""
 
     @property
     def decoding(self) -> Decoding:
-        """How compressed files are decoded, by one thread in each task."""
-        # The compiled core stays out of what Spark imports to discover us.
+        """The limits for decoding compressed files, with one thread in each task."""
+        # Spark imports this module to discover the format; the compiled core loads later.
         from headrace.kernel.rows import END, Decoding
 
         most = END if self.max_decoded is None else self.max_decoded
@@ -163,7 +163,7 @@ class ReadOptions:
 
 
 def read_options(given: Mapping[str, str]) -> ReadOptions:
-    """Translate Spark's options; a name that is not in `OPTIONS` is refused.
+    """Parse Spark's options; refuse a name that is not in `OPTIONS`.
 
     >>> read_options({"path": "a.jsonl", "maxpartitionbytes": "1MiB"}).partition_bytes
     1048576
@@ -216,18 +216,18 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
 
 
 def _keys(values: Mapping[str, str]) -> KeysWanted | None:
-    """Return the keys that are wanted, None if all rows are."""
+    """Return the wanted keys; None to read all rows."""
     listed, path, field = (
         values.get(name) for name in ("keys", "keysfile", "keyfield")
     )
     if listed is None and path is None:
         if field is not None:
-            raise UsageError("option keyField is about keys: give keys or keysFile too")
+            raise UsageError("option keyField needs keys: add option keys or keysFile")
         return None
     if listed is not None and path is not None:
-        raise UsageError("options keys and keysFile say the same: give one of them")
+        raise UsageError("options keys and keysFile are alternatives: give one of them")
     if field is None:
-        raise UsageError("option keys needs the field they are in: keyField")
+        raise UsageError("option keys needs the field of the keys: add option keyField")
     fields = _names("keyField", field)
     if not all(fields):
         raise UsageError(f"option keyField is {field!r}; it names a field, or several")
@@ -266,14 +266,14 @@ def _switch(name: str, value: str) -> bool:
 
 
 def _names(option: str, text: str) -> tuple[str, ...]:
-    """Read names that are divided by commas, or are a JSON list."""
+    """Parse names separated by commas, or a JSON list of names."""
     if text.lstrip().startswith("["):
         return _json_list(option, text)
     return tuple(name.strip() for name in text.split(","))
 
 
 def _query(name: str, text: str | None) -> str | None:
-    """Return the text of a query about each row, refusing any other."""
+    """Return the text of a row query; refuse any other query."""
     if text is not None:
         from headrace.physical.query_plan import row_program
 
@@ -285,7 +285,7 @@ def _query(name: str, text: str | None) -> str | None:
 
 
 def local_path(path: str) -> str:
-    """Return a path that may be written as a URL, as Spark's users do.
+    """Return the path of a ``file:`` URL, and any other text unchanged.
 
     >>> local_path("file:///data"), local_path("s3://data")
     ('/data', 's3://data')
@@ -307,7 +307,7 @@ def _json_list(name: str, text: str) -> tuple[str, ...]:
 
 
 def _json_values(name: str, text: str) -> list[Any]:
-    # The compiled core stays out of what Spark imports to discover us.
+    # Spark imports this module to discover the format; the compiled core loads later.
     from headrace.kernel.values import InvalidJsonError, parse
 
     try:

@@ -1,9 +1,9 @@
-"""Which bytes each task of a Spark read gets.
+"""Partitions of a Spark read: the fragments that each task reads.
 
-The fragments are those of a local scan; here they are only numbered and packed.
+The fragments are those of a local scan; this module numbers and packs them.
 A *partition* is what one task reads: a run of fragments, in the order of the
 files, of at most `ReadOptions.partition_bytes` together, so that a folder of
-small files does not become a task for each.
+small files does not need a task for each.
 
 This runs once for a DataFrame, on the driver.
 """
@@ -37,8 +37,8 @@ Partition: TypeAlias = tuple[Fragment, ...]
 def plan(options: ReadOptions, *, number_rows: bool) -> list[Partition]:
     """List the partitions of a read.
 
-    With `number_rows` every fragment knows its first row. For a file of several
-    fragments that means counting its lines; otherwise nothing is read here.
+    With `number_rows` every fragment has its first row number. For a file of several
+    fragments this counts the lines; otherwise no data is read here.
     """
     if options.keys is not None:
         flat: Iterable[Fragment] = _with_keys(options)
@@ -53,7 +53,7 @@ def plan(options: ReadOptions, *, number_rows: bool) -> list[Partition]:
 
 
 def _with_keys(options: ReadOptions) -> Iterator[Fragment]:
-    """Yield what must be read for the rows with some keys."""
+    """Yield the fragments to read for the rows with the wanted keys."""
     from headrace.engines.spark.source.key_partitions import held
 
     for subject in _subjects(options):
@@ -73,7 +73,7 @@ def _subjects(options: ReadOptions) -> Iterator[Subject]:
 
 
 def first_row(fragment: Fragment) -> int:
-    """Return the number of the first row of `fragment`, counting if nobody has."""
+    """Return the number of the first row of `fragment`, counting rows if it is not known."""
     if fragment.first_row is not None or fragment.start == 0:
         return fragment.first_row or 0
     return count_rows_of(replace(fragment, start=0, end=fragment.start))
@@ -81,7 +81,7 @@ def first_row(fragment: Fragment) -> int:
 
 def _sources(options: ReadOptions) -> Iterator[Source]:
     paths = [local_path(path) for path in options.paths]
-    # How long a file is in all is known only to who reads all of it.
+    # Only a reader of the whole file knows its decoded size, which the limit needs.
     blocks = options.blocks and options.max_decoded is None
     for source in expand(paths, blocks=blocks, name_glob=options.name_glob):
         if source.is_pipe:
@@ -90,7 +90,7 @@ def _sources(options: ReadOptions) -> Iterator[Source]:
 
 
 def absolute(source: Source) -> Source:
-    """Return a source that means the same in every working directory: tasks have their own."""
+    """Return the source with an absolute path, since tasks have other working directories."""
     if source.kind != "file":
         return source
     return replace(source, location=str(Path(source.location).absolute()))
@@ -99,10 +99,10 @@ def absolute(source: Source) -> Source:
 def numbered_rows(
     files: list[list[Fragment]], options: ReadOptions
 ) -> list[list[Fragment]]:
-    """Give all fragments the numbers of their first rows; that of a file's first may be known."""
+    """Set the first row of all fragments; the first fragment of a file may have one already."""
     count = partial(count_rows_of, decoding=options.decoding)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        # No fragment follows the last of a file, so nobody asks for its rows.
+        # No fragment follows the last of a file, so its rows need no count.
         counts = [pool.map(count, file[:-1]) for file in files]
         return [
             [
@@ -119,7 +119,7 @@ def numbered_rows(
 def packed(
     split: Iterable[Fragment], most_bytes: int, least: int = 0
 ) -> Iterator[Partition]:
-    """Yield runs of fragments of at most `most_bytes` together, where each has `least`."""
+    """Yield runs of fragments of at most `most_bytes`; each counts as `least` bytes or more."""
     packed: list[Fragment] = []
     packed_bytes = 0
     for fragment in split:

@@ -1,9 +1,8 @@
-"""A fragment's rows as typed Arrow batches, with what is wrong with each.
+"""A fragment's rows as typed Arrow batches, with the error of each faulty row.
 
-A row is *faulty* if it is no JSON, over a limit, or has a value that is not of the type of
-its column. What becomes of it is the business of `ReadOptions.mode`. Which rows there are
-never depends on the columns that are read: each row is checked in full. This runs in every
-task.
+A row is *faulty* if it is not JSON, over a limit, or has a value that is not of the type of
+its column. `ReadOptions.mode` decides what to do with it. The number of rows does not
+depend on the columns that are read: each row is checked in full. This runs in every task.
 """
 
 from __future__ import annotations
@@ -48,14 +47,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """The columns of a read: fields of the rows, and `ours`, in the order of `schema`."""
+    """The columns of a read: fields of the rows, and metadata columns `ours`; `schema` orders them."""
 
     schema: pa.Schema
     ours: tuple[Column, ...]
     shape: Shape
 
     of_fields: bool
-    """Whether columns are fields of rows; otherwise one has all of a row."""
+    """Whether columns are fields of rows; otherwise one VARIANT column contains the row."""
 
     @property
     def types(self) -> list[pa.DataType]:
@@ -64,16 +63,16 @@ class Records:
         return [field.type for field in self.schema if field.name not in names]
 
     def has(self, name: str) -> bool:
-        """Say whether the schema names the column of ours called `name`."""
+        """Report whether the schema has the metadata column `name`."""
         return any(column.name == name for column in self.ours)
 
 
 def records(
     schema: pa.Schema, ours: tuple[Column, ...], variant: str | None, zone: str
 ) -> Records:
-    """Plan the columns of a read; refuses those that no row can give.
+    """Plan the columns of a read; refuse types that JSON values cannot have.
 
-    `variant` is the one column that has all of a row, if there is such. Timestamps without
+    `variant` is the one column that contains the whole row, or None. Timestamps without
     an offset are in `zone`.
     """
     names = {column.name for column in ours}
@@ -118,8 +117,8 @@ class FragmentReader:
             keep=None if options.where is None else row_program(options.where),
             project=None if options.query is None else row_program(options.query),
         )
-        told = columns.has("_error") or columns.has(options.corrupt)
-        self._warns = permissive and not told
+        has_error = columns.has("_error") or columns.has(options.corrupt)
+        self._warns = permissive and not has_error
 
     def read(self, fragment: Fragment) -> Iterator[pa.RecordBatch]:
         """Read the rows that begin in `fragment`."""
@@ -146,8 +145,9 @@ class FragmentReader:
             self._warns = False
             warnings.warn(
                 f"{fragment.source.location}: byte {first.offset}: {first.reason}; such "
-                "values are null, here and in other rows. A schema that names `_error` "
-                f"or `{self._options.corrupt}` says which, mode FAILFAST stops at them",
+                "values are null, here and in other rows. Add the column `_error` "
+                f"or `{self._options.corrupt}` to the schema to see them, or use mode FAILFAST "
+                "to stop at them",
                 stacklevel=2,
             )
 
@@ -155,7 +155,7 @@ class FragmentReader:
         self, batch: RowBatch, fragment: Fragment, filled: FilledColumns
     ) -> pa.RecordBatch:
         columns = self._columns
-        # The first column is the rows themselves, a struct of the others or a variant.
+        # The first column is the whole row, a struct of the others or a variant.
         made = filled.columns[1:] if columns.of_fields else filled.columns
         fields = iter(arrays(columns.types, made))
         ours = {
@@ -167,7 +167,7 @@ class FragmentReader:
             for field in columns.schema
         ]
         if not every:
-            # Rows have a number even if no column of them is read.
+            # Spark needs the row count even if no column is read.
             rows = pa.nulls(filled.columns[0].length)
             return pa.RecordBatch.from_arrays([rows], [""]).select([])
         self._refuse_nulls(every, batch, fragment, filled)
@@ -180,7 +180,7 @@ class FragmentReader:
         fragment: Fragment,
         filled: FilledColumns,
     ) -> None:
-        """Raise where a column of a row is null that the schema says is not."""
+        """Raise if a NOT NULL column is null in a row."""
         pairs = zip(every, self._columns.schema, strict=True)
         found = (first_null(array, field, field.name) for array, field in pairs)
         missing = min(filter(None, found), default=None)
@@ -193,7 +193,7 @@ class FragmentReader:
             fragment.source.location,
             rows_before(fragment) + batch.first_row + row + 1,
             batch.offsets[row],
-            f"column {path} is NOT NULL in the schema, and the row has no such value there",
+            f"column {path} is NOT NULL in the schema, and the row has no value of its type there",
         )
 
     def _ours(
@@ -218,7 +218,7 @@ def _reason(fault: ColumnFault) -> str:
 
 
 def _delivered(every: pa.Array, filled: FilledColumns) -> pa.Array:
-    """Return what those lines of a batch have that are rows of the columns."""
+    """Return the values of the lines that became rows of the columns."""
     if filled.positions is None:
         return every
     count = len(filled.positions) // 4
@@ -231,7 +231,7 @@ def _of_faulty(
     make: Callable[[ColumnFault], object],
     arrow_type: pa.DataType,
 ) -> pa.Array:
-    """Return a column that is null but for faulty rows."""
+    """Return a column that is null except in faulty rows."""
     count = filled.columns[0].length
     if not filled.faults:
         return pa.nulls(count, arrow_type)
@@ -243,7 +243,7 @@ def _of_faulty(
 
 
 def _legible(found: pa.Array) -> pa.Array:
-    """Return lines as text, the bytes that are none spelled out."""
+    """Return lines as text, with invalid UTF-8 escaped."""
     text = found.view(pa.string())
     try:
         text.validate(full=True)

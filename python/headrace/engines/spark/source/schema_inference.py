@@ -1,7 +1,7 @@
-"""Which columns files need, found by looking at every row of them.
+"""Schema inference: find the columns of files by reading every row.
 
-This runs on the driver, in its threads; what the parts of the files need adds up to what all
-of them need, so the answer does not depend on how they are cut.
+This runs on the driver, in threads. The columns of fragments are merged, and the result does
+not depend on where the files are cut.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def found_columns(options: ReadOptions) -> list[tuple[str, Shape]]:
-    """Return the columns of a read whose schema nobody has given."""
+    """Return the columns of a read without a given schema."""
     own = {**{name: _own(name) for name in COLUMNS}, options.corrupt: "string"}
     columns: dict[str, Shape]
     if options.variant is not None:
@@ -80,21 +80,21 @@ def _warn(mixed: list[Mixed], shadowed: list[str]) -> None:
     if mixed:
         places = "; ".join(f"{place.path} ({place.kinds})" for place in mixed)
         warnings.warn(
-            f"values of several kinds stand in {places}: such columns are VARIANT, or "
-            "strings where that would lose digits; a schema of your own says otherwise",
+            f"values of several kinds are in {places}: such columns are VARIANT, or "
+            "strings where VARIANT would lose digits; .schema(...) sets other types",
             stacklevel=2,
         )
     if shadowed:
         warnings.warn(
             f"rows have fields called {', '.join(shadowed)}, which are names of headrace's "
-            "own columns: they are left out; option query can give them other names",
+            "own columns: the fields are left out; option query can rename them",
             stacklevel=2,
         )
 
 
 def _look(options: ReadOptions, fragment: Fragment) -> Inference:
     found = Inference()
-    asked = [
+    queries = [
         RowQuery(
             row_program(query),
             output=output,
@@ -105,7 +105,7 @@ def _look(options: ReadOptions, fragment: Fragment) -> Inference:
         for query, output in _queries(options)
     ]
     for batch in wanted_rows(fragment, options):
-        for answers in _answers(asked, batch):
+        for answers in _answers(queries, batch):
             found.add(answers)
     return found
 
@@ -117,12 +117,12 @@ def _queries(options: ReadOptions) -> Iterator[tuple[str, Output]]:
         yield options.query, "answer"
 
 
-def _answers(asked: list[RowQuery], batch: RowBatch) -> Iterator[RowBatch]:
-    """Yield what the queries make of the rows of a batch, one after the other."""
-    if not asked:
+def _answers(queries: list[RowQuery], batch: RowBatch) -> Iterator[RowBatch]:
+    """Run the queries over a batch, each over the answers of the one before."""
+    if not queries:
         yield batch
         return
-    first, *others = asked
+    first, *others = queries
     start = 0
     while start < len(batch):
         answers = first.answer(batch, start)

@@ -1,9 +1,9 @@
-"""Files as a stream: those that grow, line by line, and those that come.
+"""Files as a stream: lines appended to files, and new files.
 
-A place is the byte behind the last line that was read; a last line without its end waits. What
-was read must stay what it was, so a place has hashes of the first and the last bytes before it.
-A compressed file cannot be read in parts while it is written: it is read whole, once it is
-whole, and must not change after that. Files are taken in the order of their names.
+A position is the byte after the last line that was read; an unterminated last line is not read
+yet. Bytes that were read must not change, so a position has hashes of the first and the last
+bytes before it. A compressed file is read in full once it is complete, and must not change
+after that. Files are read in the order of their names.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """A file when it was last looked at: the state it was in, and how far it can be read."""
+    """The last known state of a file, and the position up to which it can be read."""
 
     state: tuple[int, int, int]
     place: FilePlace
 
 
 class FileStream:
-    """The files that some paths, directories and globs name, those that come included."""
+    """The files of paths, directories and globs, including new files."""
 
     kind: ClassVar[str] = "files"
     place: ClassVar[type[FilePlace]] = FilePlace
@@ -63,16 +63,16 @@ class FileStream:
         self._numbered = numbered
         self._seen: dict[str, _Seen] = {}
         self._rows: dict[str, tuple[int, int]] = {}
-        """Of files, a byte, and how many rows are before it."""
+        """For each path, an offset and the number of rows before it."""
 
-    # What there is
+    # Available input
 
     def earliest(self) -> dict[str, FilePlace]:
         """Return nothing: files begin at their first row."""
         return {}
 
     def latest(self) -> dict[str, FilePlace]:
-        """Return the ends of all lines that are whole."""
+        """Return the end of the last terminated line of each file."""
         found = {}
         for path in self._found():
             try:
@@ -82,7 +82,7 @@ class FileStream:
         return found
 
     def _found(self) -> Iterator[str]:
-        """Yield the files that are there, each once, in order."""
+        """Yield the files that exist, each once, in order."""
         wanted = self._options.name_glob
         named = {os.path.abspath(path) for path in self._named()}  # noqa: PTH100, links stay
         for path in sorted(named):
@@ -100,7 +100,7 @@ class FileStream:
 
     def _look(self, path: str) -> FilePlace:
         with reading(path):
-            found = os.stat(path)  # noqa: PTH116, it is done often
+            found = os.stat(path)  # noqa: PTH116, called often
         state = (found.st_ino, found.st_size, found.st_mtime_ns)
         seen = self._seen.get(path)
         if seen is None or seen.state != state:
@@ -108,7 +108,7 @@ class FileStream:
         return seen.place
 
     def _readable(self, path: str, before: _Seen | None) -> FilePlace:
-        """Return how far a file can be read."""
+        """Return the position up to which a file can be read."""
         source = local_file(path)
         if source.is_pipe:
             raise UsageError(f"{path}: a stream cannot read a pipe; use a file")
@@ -122,23 +122,23 @@ class FileStream:
         return FilePlace(end, _ends(path, end)) if end else _NOTHING
 
     def _is_whole(self, source: Source) -> bool:
-        """Whether a compressed file does not just end; what is damaged fails when it is read."""
+        """Whether a compressed file is not truncated; other damage fails when it is read."""
         try:
             self._count(source)
         except DamagedSourceError as error:
             if not error.ends_early:
                 return True
-            waiting = f"{error.path}: {error.reason}; the rest is waited for"
+            waiting = f"{error.path}: {error.reason}; the stream waits for the rest"
             warnings.warn(waiting, HeadraceWarning, stacklevel=2)
             return False
         return True
 
     def _count(self, source: Source) -> int:
-        """Count the rows of a whole file."""
+        """Count the rows of a complete file."""
         fragment = Fragment(source, 0, source.size)
         return count_rows_of(fragment, self._options.decoding)
 
-    # What a batch has of it
+    # Batches
 
     def within(
         self,
@@ -146,7 +146,7 @@ class FileStream:
         latest: Mapping[str, FilePlace],
         budget: Budget,
     ) -> dict[str, FilePlace]:
-        """Return how far a batch goes from `start`."""
+        """Return the end positions of the batch after `start`."""
         spending = Spending(budget)
         reached = dict(start)
         for path, place in latest.items():
@@ -160,20 +160,20 @@ class FileStream:
         return reached
 
     def _refuse_another(self, path: str, before: FilePlace, now: FilePlace) -> None:
-        """Raise unless what was read of a file is its beginning now."""
+        """Raise if the file does not begin with the bytes that were read."""
         if before == _NOTHING:
             return
         if now.byte < before.byte:
-            reason = f"{before.byte} bytes were read, but its lines end at byte {now.byte} now"
+            reason = f"{before.byte} bytes were read, but its lines now end at byte {now.byte}"
         elif local_file(path).codec != "none":
             reason = (
                 "it is compressed, and was changed after it was read; write such files under "
-                "another name, and rename them when they are whole"
+                "another name, and rename them when they are complete"
             )
         elif _ends(path, before.byte) != before.ends:
             reason = (
-                f"its first {before.byte} bytes were read, and are others now; give new "
-                "content a new name"
+                f"its first {before.byte} bytes were read, and have changed; write new "
+                "content to a new file"
             )
         else:
             return
@@ -182,7 +182,7 @@ class FileStream:
     def _taken(
         self, path: str, before: FilePlace, end: FilePlace, spending: Spending
     ) -> FilePlace:
-        """Take lines of a file, all that a batch may still have."""
+        """Take as many lines of a file as the budget of the batch allows; return their end."""
         source = local_file(path)
         if source.codec != "none":
             rows = 0 if spending.max_rows is None else self._count(source)
@@ -220,13 +220,13 @@ class FileStream:
         return found
 
     def _pinned(self, source: Source, end: FilePlace) -> Source:
-        """Return a file as it was when a batch was to end there; raise if it is another."""
+        """Return the file pinned to the end of a batch; raise if its bytes have changed."""
         path, plain = source.location, source.codec == "none"
         same_size = source.size >= end.byte if plain else source.size == end.byte
         if not same_size or _ends(path, end.byte) != end.ends:
-            reason = f"its first {end.byte} bytes are not what they were"
+            reason = f"its first {end.byte} bytes have changed"
             raise StreamReplacedError(path, reason)
-        # How long a file is in all is known only to who reads all of it.
+        # Only a reader of the whole file knows its decoded size, which the limit needs.
         blocks = self._options.blocks and self._options.max_decoded is None
         first, last = end.ends.split("-")
         return replace(
@@ -237,7 +237,7 @@ class FileStream:
         )
 
     def _lost(self, path: str) -> None:
-        error = StreamLossError(path, "the file is gone before all of it was read")
+        error = StreamLossError(path, "the file was removed before all of it was read")
         if not self._skip:
             raise error
         warnings.warn(error.what, HeadraceWarning, stacklevel=2)
@@ -258,13 +258,13 @@ _NOTHING = FilePlace(0, "")
 
 
 def _ends(path: str, byte: int) -> str:
-    """Return what tells whether the first bytes of a file are the same."""
+    """Return a fingerprint of the bytes of a file before `byte`."""
     with reading(path):
         return "-".join(File(path).fingerprint(byte))
 
 
 def _line_end(path: str, start: int, end: int) -> int:
-    """Return the end of the last whole line of a range; `start`, where one begins, if there is none."""
+    """Return the end of the last terminated line of a range that begins with a line, or `start`."""
     if start == end:
         return start
     with reading(path):
@@ -275,7 +275,7 @@ def _line_end(path: str, start: int, end: int) -> int:
 
 
 def _within_bytes(source: Source, start: int, end: int, most: int) -> int:
-    """Return the end of the first lines of a range that have so many bytes, of at least one."""
+    """Return the end of the first lines of a range, in at most `most` bytes but at least one line."""
     if end - start <= most:
         return end
     found = _line_end(source.location, start, start + most)
@@ -287,7 +287,7 @@ def _within_bytes(source: Source, start: int, end: int, most: int) -> int:
 
 
 def _within_rows(source: Source, start: int, end: int, most: int) -> tuple[int, int]:
-    """Return the end of the first lines of a range, `most` at most, and how many they are."""
+    """Return the end of the first lines of a range, at most `most`, and their number."""
     count = count_rows_of(Fragment(source, start, end))
     if count <= most:
         return end, count

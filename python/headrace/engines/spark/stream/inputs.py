@@ -1,4 +1,4 @@
-"""What a stream can read: files, sets of shards, or logs, by what the paths are."""
+"""Inputs of a stream: files, sets of shards, or logs, chosen by the paths."""
 
 from __future__ import annotations
 
@@ -22,43 +22,43 @@ if TYPE_CHECKING:
     from headrace.physical.fragment import Fragment
 
 
-class Growing(Protocol):
-    """What has a beginning that does not change, and becomes more."""
+class StreamInput(Protocol):
+    """An input that is only appended to."""
 
     kind: ClassVar[str]
     place: ClassVar[type[Any]]
 
     def earliest(self) -> dict[str, Any]:
-        """Return where it begins now, without what begins at its very first row."""
+        """Return the first positions; sources that begin at their first row are left out."""
         ...
 
     def latest(self) -> dict[str, Any]:
-        """Return how far it goes now."""
+        """Return the current end positions."""
         ...
 
     def within(
         self, start: Mapping[str, Any], latest: Mapping[str, Any], budget: Budget
     ) -> dict[str, Any]:
-        """Return how far a batch goes from `start`; raise if that is no place of it any more."""
+        """Return the end positions of the batch after `start`; raise if `start` is gone."""
         ...
 
     def fragments(
         self, start: Mapping[str, Any], end: Mapping[str, Any]
     ) -> list[list[Fragment]]:
-        """Return the rows between two offsets, as often as somebody asks."""
+        """Return the rows between two offsets; repeated calls return the same rows."""
         ...
 
 
-def growing(options: StreamOptions, *, numbered: bool) -> Growing:
-    """Return what a stream reads; all paths must be of one kind.
+def stream_input(options: StreamOptions, *, numbered: bool) -> StreamInput:
+    """Return the input of a stream; all paths must be of one kind.
 
-    With `numbered`, fragments know the numbers of their rows.
+    With `numbered`, fragments have the numbers of their first rows.
     """
     paths = [local_path(path) for path in options.read.paths]
     kinds = {path: _kind(path) for path in paths}
     if len(set(kinds.values())) > 1:
-        told = ", ".join(f"{path} has {kind}" for path, kind in kinds.items())
-        raise UsageError(f"a stream reads one kind of things, but {told}")
+        found = ", ".join(f"{path} has {kind}" for path, kind in kinds.items())
+        raise UsageError(f"a stream reads one kind of input, but {found}")
     match kinds[paths[0]]:
         case "logs":
             from headrace.engines.spark.stream.logs import LogStream
@@ -77,12 +77,12 @@ def growing(options: StreamOptions, *, numbered: bool) -> Growing:
 def _kind(path: str) -> str:
     if remote.is_url(path):
         raise UsageError(
-            f"{path}: a stream is read from file systems; copy what is new to one"
+            f"{path}: a stream cannot read URLs; copy new files to a file system"
         )
     if is_set(Path(path)):
         return "sets"
     if Path(path).is_dir():
-        # Where there is nothing yet, files may come.
+        # An empty directory may receive files.
         logs = is_log(Path(path)) or (
             not data_files(Path(path)) and has_logs(Path(path))
         )

@@ -1,7 +1,7 @@
-"""Logs as a stream: lines that are committed, each once, by their numbers.
+"""Logs as a stream: each committed line once, in order.
 
-A place is the number of a line, so it does not matter to it when segments fill up, are
-compressed, or are removed behind it. Where several logs are read, a batch takes from all.
+A position is the number of a line, so it stays valid when segments fill up, are
+compressed, or are removed behind it. A batch of several logs takes lines from all of them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from headrace.store.log.read.line_ranges import Stretch
 
 _TRIES = 100
-"""How often segments may be compressed or removed while we look at one log."""
+"""Retries when segments are compressed or removed while a log is read."""
 
 
 class LogStream:
@@ -46,19 +46,19 @@ class LogStream:
         self._logs: dict[str, _Log] = {}
 
     def _found(self) -> dict[str, _Log]:
-        """Return the logs that are there now, by name."""
+        """Return the logs that exist now, by name."""
         for name, directory in find_partitions(self._directories):
             if name not in self._logs:
                 self._logs[name] = _Log(directory, skip=self._options.skip_lost)
         return self._logs
 
     def earliest(self) -> dict[str, LogPlace]:
-        """Return the lines before the first that are there, of logs that retention has cut."""
+        """Return the position before the first line, for logs that retention has shortened."""
         found = {name: log.earliest() for name, log in self._found().items()}
         return {name: place for name, place in found.items() if place.line}
 
     def latest(self) -> dict[str, LogPlace]:
-        """Return the last lines that are committed now."""
+        """Return the last committed line of each log."""
         found = {name: log.latest() for name, log in self._found().items()}
         return {name: place for name, place in found.items() if place is not None}
 
@@ -68,7 +68,7 @@ class LogStream:
         latest: Mapping[str, LogPlace],
         budget: Budget,
     ) -> dict[str, LogPlace]:
-        """Return how far a batch goes from `start`."""
+        """Return the end positions of the batch after `start`."""
         logs = self._found()
         ahead = {
             name: logs[name].between(start.get(name), place)
@@ -86,7 +86,7 @@ class LogStream:
         reached = dict(start)
         for name, run in ahead.items():
             line = logs[name].reached(run, sizes[name], rows[name])
-            if not run:  # all of them are gone, which was accounted for
+            if not run:  # all lines are lost, which `between` has reported
                 reached[name] = latest[name]
             elif line is not None:
                 reached[name] = latest[name]._replace(line=line)
@@ -95,12 +95,12 @@ class LogStream:
     def fragments(
         self, start: Mapping[str, LogPlace], end: Mapping[str, LogPlace]
     ) -> list[list[Fragment]]:
-        """Return the lines between two offsets, those of each log for themselves."""
+        """Return the lines between two offsets, separately for each log."""
         logs = self._found()
         most = self._options.read.partition_bytes
         for name in end:
             if name not in logs:
-                raise StreamReplacedError(name, "there is no such log any more")
+                raise StreamReplacedError(name, "the log no longer exists")
         return [
             logs[name].fragments(start.get(name), place, most)
             for name, place in end.items()
@@ -112,17 +112,17 @@ class _Log:
     """One log."""
 
     def __init__(self, directory: Path, *, skip: bool) -> None:
-        # Tasks have working directories of their own.
+        # Tasks have other working directories.
         self._directory = directory.absolute()
         self._reader = LogReader(self._directory, most_open=2)
         self._skip = skip
 
     def earliest(self) -> LogPlace:
-        """Return the line before the first that is still there."""
+        """Return the position before the first line that still exists."""
         return LogPlace(self._reader.first_line - 1, self._salt)
 
     def latest(self) -> LogPlace | None:
-        """Return the last line that is committed, None if there is none."""
+        """Return the last committed line, or None."""
         line = self._reader.last_line
         return LogPlace(line, self._salt) if line else None
 
@@ -131,7 +131,7 @@ class _Log:
         return f"{self._reader.manifest.salt:08x}"
 
     def between(self, start: LogPlace | None, end: LogPlace) -> list[Stretch]:
-        """Return the lines between two places."""
+        """Return the lines between two positions."""
         for _ in range(_TRIES):
             last = self._reader.last_line
             self._refuse_another(start, end, last)
@@ -139,22 +139,26 @@ class _Log:
             try:
                 found = list(stretches(self._reader, first, end.line))
             except (LineOutOfRangeError, SourceNotFoundError):
-                continue  # retention came in between, and is seen at the next look
+                continue  # retention removed lines meanwhile; the next try sees it
             self._account_for(first, end.line, found)
             return found
-        raise StreamReplacedError(self._reader.path, "it changes while it is looked at")
+        raise StreamReplacedError(
+            self._reader.path, "it keeps changing while it is read"
+        )
 
     def _refuse_another(self, start: LogPlace | None, end: LogPlace, last: int) -> None:
         places = [end] if start is None else [start, end]
         if any(place.salt != self._salt for place in places):
-            raise StreamReplacedError(self._reader.path, "it is another log now")
+            raise StreamReplacedError(
+                self._reader.path, "it was replaced by another log"
+            )
         line = max(place.line for place in places)
         if line > last:
-            reason = f"it had line {line}, but ends with line {last} now"
+            reason = f"it had line {line}, but now ends with line {last}"
             raise StreamReplacedError(self._reader.path, reason)
 
     def _account_for(self, first: int, last: int, found: Sequence[Stretch]) -> None:
-        """Raise, or warn, if lines are not there any more."""
+        """Raise, or warn, if lines are lost."""
         for stretch in found:
             self._gone(first, stretch.first - 1)
             first = stretch.last + 1
@@ -164,8 +168,8 @@ class _Log:
         if first > last:
             return
         reason = (
-            f"lines {first} to {last} are gone before they were read, "
-            f"{last - first + 1} lines: retention removed them, or a repair gave them up"
+            f"lines {first} to {last} were lost before they were read, "
+            f"{last - first + 1} lines: retention or a repair removed them"
         )
         error = StreamLossError(self._reader.path, reason)
         if not self._skip:
@@ -175,9 +179,9 @@ class _Log:
     def reached(
         self, run: Sequence[Stretch], most_bytes: int, most_rows: int
     ) -> int | None:
-        """Return the last of the lines that a batch may have; None if it is none.
+        """Return the last line within the limits of a batch; None if `most_rows` is 0.
 
-        It is one line at least, if it may be a line, however many bytes that has.
+        The first line is always taken, even if it has more than `most_bytes`.
         """
         line = None
         for stretch in run:
@@ -196,7 +200,7 @@ class _Log:
     def fragments(
         self, start: LogPlace | None, end: LogPlace, most_bytes: int
     ) -> list[Fragment]:
-        """Return the lines between two places, cut up."""
+        """Return the lines between two positions as fragments."""
         for _ in range(_TRIES):
             try:
                 found = [
@@ -207,7 +211,9 @@ class _Log:
             except (LineOutOfRangeError, SourceNotFoundError):
                 continue  # a segment was compressed or removed in between
             return found
-        raise StreamReplacedError(self._reader.path, "it changes while it is looked at")
+        raise StreamReplacedError(
+            self._reader.path, "it keeps changing while it is read"
+        )
 
     def _cut(self, stretch: Stretch, most_bytes: int) -> Iterator[Fragment]:
         path = self._directory / stretch.segment.name
@@ -225,7 +231,7 @@ def _lines(stretch: Stretch) -> int:
 
 
 def _shares(wanted: Mapping[str, int], most: int | None) -> dict[str, int]:
-    """Divide `most` so that nobody who wants little waits for one who wants a lot.
+    """Divide `most` fairly: a small request gets all it wants, large ones share the rest.
 
     >>> _shares({"a": 100, "b": 2, "c": 100}, 20)
     {'b': 2, 'a': 9, 'c': 9}

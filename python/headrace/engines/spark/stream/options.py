@@ -1,4 +1,4 @@
-"""What a streaming read was asked for besides what any read is."""
+"""Options of a streaming read, besides those of every read."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ STREAM_OPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a batch may have, None where nothing was said."""
+    """The limits of a batch; None for no limit."""
 
     max_bytes: int | None = None
     max_rows: int | None = None
 
 
 class Spending:
-    """What is left of a budget, for things that are taken one after the other."""
+    """The rest of a budget while files or parts are taken one after the other."""
 
     def __init__(self, budget: Budget) -> None:
         self._bytes = budget.max_bytes
@@ -44,37 +44,37 @@ class Spending:
 
     @property
     def max_bytes(self) -> int | None:
-        """How many bytes may be taken, None for any."""
+        """The bytes that may still be taken; None for no limit."""
         return self._bytes
 
     @property
     def max_rows(self) -> int | None:
-        """How many lines may be taken, None for any."""
+        """The lines that may still be taken; None for no limit."""
         return self._rows
 
     @property
     def spent(self) -> bool:
-        """Whether nothing more is taken."""
+        """Whether the budget is used up."""
         left = (self._bytes, self._rows)
         return self._some and any(each is not None and each <= 0 for each in left)
 
     def take(self, size: int, rows: int) -> None:
-        """Take something."""
+        """Subtract bytes and rows from the budget."""
         self._some = True
         self._bytes = None if self._bytes is None else self._bytes - size
         self._rows = None if self._rows is None else self._rows - rows
 
-    def first_of(self, things: Iterable[tuple[int, int]]) -> int:
-        """Take what there is of things with so many bytes and lines; return how many.
+    def first_of(self, sizes: Iterable[tuple[int, int]]) -> int:
+        """Take the first items that fit, given their bytes and lines; return their number.
 
-        The very first one is taken whatever it has, so that a stream never stands still.
+        The first item of a batch is always taken, so that a stream never stops.
 
         >>> spending = Spending(Budget(max_bytes=10))
         >>> spending.first_of([(7, 1), (3, 1), (1, 1)]), spending.first_of([(1, 1)])
         (2, 0)
         """
         taken = 0
-        for size, rows in things:
+        for size, rows in sizes:
             over = self._over(size, self._bytes) or self._over(rows, self._rows)
             if self.spent or (self._some and over):
                 break
@@ -89,7 +89,7 @@ class Spending:
 
 @dataclass(frozen=True, slots=True)
 class StreamOptions:
-    """One streaming read, apart from its schema."""
+    """The options of one streaming read; its schema is separate."""
 
     read: ReadOptions
     budget: Budget
@@ -98,7 +98,7 @@ class StreamOptions:
 
 
 def stream_options(given: Mapping[str, str]) -> StreamOptions:
-    """Translate Spark's options; a name that is in none of the tables of a read is refused.
+    """Parse Spark's options; refuse a name that is in neither table of a read.
 
     >>> stream_options({"path": "log", "maxBytesPerTrigger": "64MiB"}).budget
     Budget(max_bytes=67108864, max_rows=None)
@@ -107,7 +107,7 @@ def stream_options(given: Mapping[str, str]) -> StreamOptions:
     ours = {option.name.lower() for option in STREAM_OPTIONS}
     losing = values.get("ondataloss", "fail").lower()
     if losing not in ("fail", "skip"):
-        raise UsageError(f"option onDataLoss is {losing}; it is fail or skip")
+        raise UsageError(f"option onDataLoss is {losing}; it must be fail or skip")
     return StreamOptions(
         read_options(
             {name: text for name, text in given.items() if name.lower() not in ours}

@@ -1,9 +1,9 @@
-"""What PySpark calls for ``spark.readStream.format("headrace")``.
+"""Stream reader: the class that PySpark calls for ``spark.readStream.format("headrace")``.
 
-One `StreamReader` lives as long as its query, in a Python process beside the driver: it says
-how far each batch goes. Others are made for each batch and pickled to the tasks, which read
-the fragments of the batch as those of any read. So nothing that decides is kept in here:
-offsets say all, and what is remembered only saves looking twice.
+One `StreamReader` lives as long as its query, in a Python process beside the driver, and
+chooses the end of each batch. Others are made for each batch and pickled to the tasks, which
+read the fragments of the batch as in any read. Therefore offsets contain the whole state of a
+stream; the attributes of a reader are only caches.
 """
 
 from __future__ import annotations
@@ -29,30 +29,30 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.datasource import ReadLimit
 
     from headrace.engines.spark.source.data_source import LineReader, RecordReader
-    from headrace.engines.spark.stream.inputs import Growing
+    from headrace.engines.spark.stream.inputs import StreamInput
     from headrace.engines.spark.stream.offset import Offset, Place
     from headrace.engines.spark.stream.options import StreamOptions
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """One streaming read: its batches on the driver, their rows in the tasks."""
+    """One streaming read: the driver plans its batches, the tasks read their rows."""
 
     def __init__(self, options: StreamOptions, rows: LineReader | RecordReader) -> None:
-        self._rows = rows  # the first that is unpickled knows the version
+        self._rows = rows  # unpickled first, checks the version
         self._options = options
-        self._source: Growing | None = None
+        self._source: StreamInput | None = None
         self._target: Mapping[str, Place] | None = None
 
     @property
-    def _growing(self) -> Growing:
+    def _input(self) -> StreamInput:
         if self._source is None:
-            from headrace.engines.spark.stream.inputs import growing
+            from headrace.engines.spark.stream.inputs import stream_input
 
-            self._source = growing(self._options, numbered=self._rows.numbered)
+            self._source = stream_input(self._options, numbered=self._rows.numbered)
         return self._source
 
     def initialOffset(self) -> Offset:  # noqa: N802, Spark calls it so
-        source, starting = self._growing, self._options.starting
+        source, starting = self._input, self._options.starting
         match starting.lower():
             case "earliest":
                 return encode(source.kind, source.earliest())
@@ -62,7 +62,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 return self._given(starting)
 
     def _given(self, text: str) -> Offset:
-        # The compiled core stays out of what Spark imports to discover us.
+        # Spark imports this module to discover the format; the compiled core loads later.
         from headrace.kernel.values import InvalidJsonError, parse
 
         try:
@@ -71,12 +71,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             offset = None
         if not isinstance(offset, dict):
             raise UsageError(
-                f"option startingOffsets is {text}; it is earliest, latest or an offset as JSON"
+                f"option startingOffsets is {text}; it must be earliest, latest or an offset as JSON"
             )
-        return encode(self._growing.kind, self._places(offset))
+        return encode(self._input.kind, self._places(offset))
 
     def _places(self, offset: Offset) -> dict[str, Place]:
-        return decode(offset, self._growing.kind, self._growing.place)
+        return decode(offset, self._input.kind, self._input.place)
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         budget = self._options.budget
@@ -87,23 +87,23 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        self._target = self._growing.latest()
+        self._target = self._input.latest()
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802
-        # Spark can pass on one limit only, so it tells no more than whether there are any.
+        # Spark passes one limit only, so `limit` just shows whether there is a limit.
         everything = isinstance(limit, ReadAllAvailable)
         budget = Budget() if everything else self._options.budget
-        source = self._growing
+        source = self._input
         latest = source.latest() if self._target is None else self._target
         return encode(source.kind, source.within(self._places(start), latest, budget))
 
     def reportLatestOffset(self) -> Offset:  # noqa: N802
-        return encode(self._growing.kind, self._growing.latest())
+        return encode(self._input.kind, self._input.latest())
 
     def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
         from headrace.engines.spark.source.partitions import packed
 
-        files = self._growing.fragments(self._places(start), self._places(end))
+        files = self._input.fragments(self._places(start), self._places(end))
         flat = (fragment for file in files for fragment in file)
         most = self._options.read.partition_bytes
         return [InputPartition(fragments) for fragments in packed(flat, most)]

@@ -1,7 +1,7 @@
-"""Sets of shards as a stream: each part that is committed, once.
+"""Sets of shards as a stream: each committed part once.
 
-An append names the parts that were there first, so a place is how many of them were read.
-Parts are read whole; a budget that is smaller than a part takes one.
+An append keeps the existing parts in front, so a position is the number of parts that were
+read. Parts are read in full; a batch takes at least one, even over its budget.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class SetStream:
         latest: Mapping[str, SetPlace],
         budget: Budget,
     ) -> dict[str, SetPlace]:
-        """Return how far a batch goes from `start`."""
+        """Return the end positions of the batch after `start`."""
         spending = Spending(budget)
         reached = dict(start)
         for path, place in latest.items():
@@ -69,9 +69,9 @@ class SetStream:
     def _parts(
         self, path: str, start: SetPlace | None, end: SetPlace
     ) -> tuple[Part, ...]:
-        """Return the parts between two places, if both are in the set."""
+        """Return the parts between two positions; raise if the set has been replaced."""
         if path not in self._sets:
-            raise StreamReplacedError(path, "the stream does not read it any more")
+            raise StreamReplacedError(path, "the stream no longer reads it")
         parts = self._sets[path].metadata.parts
         for place in (end, start):
             if place is not None and place != _behind(parts[: place.parts]):
@@ -94,5 +94,5 @@ class SetStream:
 
 
 def _behind(parts: Sequence[Part]) -> SetPlace:
-    """Return the place behind parts, those of a set from its first one on."""
+    """Return the position after the first parts of a set."""
     return SetPlace(len(parts), parts[-1].path if parts else "")

@@ -1,9 +1,9 @@
-"""What PySpark calls for ``writeStream.format("headrace")``.
+"""Stream writer: the class that PySpark calls for ``writeStream.format("headrace")``.
 
-Each batch is a job of its own (`headrace.engines.spark.sink.writer`). A `StreamWriter` is made
+Each batch is a separate job (`headrace.engines.spark.sink.writer`). A `StreamWriter` is made
 before it, pickled to the tasks, and made once more in another process for the commit; all of
-them agree on where parts are put aside by the name of the stream. Only tasks are told which
-query they are of, so they pass it on.
+them derive the directory of staged parts from the name of the stream. Only tasks know the id
+of their query, so they return it with their parts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
-from headrace.engines.spark.sink.writer import HeadraceWriter, PartsAside
+from headrace.engines.spark.sink.writer import HeadraceWriter, StagedParts
 from headrace.store.shards.job.stream_batches import Batch
 
 if TYPE_CHECKING:
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
     from headrace.engines.spark.sink.options import StreamWriteOptions
 
 _QUERY = "sql.streaming.queryId"
-"""The id that Spark keeps in the checkpoint directory: a query has another one without it."""
+"""The id that Spark keeps in the checkpoint directory; a new directory gets a new id."""
 
 
 @dataclass(frozen=True)
-class BatchAside(WriterCommitMessage):
-    """What an attempt at a task of a batch has put aside."""
+class StagedBatch(WriterCommitMessage):
+    """The parts that an attempt at a task of a batch has staged."""
 
-    aside: PartsAside
+    staged: StagedParts
     query: str
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
-    """One batch: its job on the driver, its rows in the tasks."""
+    """One batch: the driver runs its job, the tasks write its rows."""
 
     def __init__(
         self, options: StreamWriteOptions, schema: StructType, *, overwrite: bool
@@ -50,19 +50,22 @@ class StreamWriter(DataSourceStreamArrowWriter):
         )
         self._stream = options.stream
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> BatchAside:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> StagedBatch:
         query = TaskContext.get().getLocalProperty(_QUERY)
-        return BatchAside(self._batches.write(iterator), query)
+        return StagedBatch(self._batches.write(iterator), query)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        told = [each for each in messages if isinstance(each, BatchAside)]
-        if len(told) != len(messages) or len({each.query for each in told}) != 1:
+        staged = [each for each in messages if isinstance(each, StagedBatch)]
+        if len(staged) != len(messages) or len({each.query for each in staged}) != 1:
             # Committing the others would lose rows.
-            raise AssertionError("a task is said to be done, but has told nothing")
-        batch = Batch(self._stream, told[0].query, batchId)
-        self._batches.commit([each.aside for each in told], batch)
+            raise AssertionError("a task ended without a commit message")
+        batch = Batch(self._stream, staged[0].query, batchId)
+        self._batches.commit([each.staged for each in staged], batch)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803, ARG002
         self._batches.abort(
-            [each.aside if isinstance(each, BatchAside) else each for each in messages]
+            [
+                each.staged if isinstance(each, StagedBatch) else each
+                for each in messages
+            ]
         )

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from headrace.engines.spark.session.deferred_interrupt import put_off
+from headrace.engines.spark.session.deferred_interrupt import deferred_interrupts
 
 
 @pytest.fixture(autouse=True)
@@ -20,7 +20,7 @@ def test_an_interrupt_comes_behind_the_block():
     done = []
 
     def work():
-        with put_off():
+        with deferred_interrupts():
             signal.raise_signal(signal.SIGINT)
             done.append("all of it")
 
@@ -36,7 +36,7 @@ def test_a_handler_that_is_set_meanwhile_stays_and_hears_it():
     def handler(number, _frame):
         heard.append(number)
 
-    with put_off():
+    with deferred_interrupts():
         signal.raise_signal(signal.SIGINT)
         signal.signal(signal.SIGINT, handler)
     assert signal.getsignal(signal.SIGINT) is handler
@@ -45,7 +45,7 @@ def test_a_handler_that_is_set_meanwhile_stays_and_hears_it():
 
 def test_what_ends_the_process_still_does():
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-    with put_off():
+    with deferred_interrupts():
         assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
@@ -53,7 +53,7 @@ def test_other_threads_have_no_signals_to_put_off():
     found = []
 
     def work():
-        with put_off():
+        with deferred_interrupts():
             found.append(signal.getsignal(signal.SIGINT))
 
     thread = threading.Thread(target=work)
