@@ -20,7 +20,7 @@ RUNS = Path(__file__).parent / "runs"
 
 
 def file_name(text: str) -> str:
-    """Refuse a name that would be kept elsewhere."""
+    """Refuse a name that is a path."""
     if Path(text).name != text or text.startswith("."):
         raise argparse.ArgumentTypeError(f"{text!r} is not a plain file name")
     return text
@@ -54,12 +54,12 @@ def parser() -> argparse.ArgumentParser:
 
 
 def say(line: str) -> None:
-    """Tell what is going on, away from the tables."""
+    """Print progress to stderr, apart from the tables."""
     print(line, file=sys.stderr, flush=True)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure, print, and keep the run if asked to."""
+    """Measure and print; with a name, also store the run."""
     wanted = parser().parse_args(arguments)
     usual = QUICK if wanted.quick else FULL
     settings = Settings(
@@ -82,11 +82,13 @@ def main(arguments: list[str] | None = None) -> int:
     machine["load_after"] = round(os.getloadavg()[0], 2)
     if wanted.save:
         kept = RUNS / wanted.save
-        told = asdict(settings)
-        text = json.dumps(record_run(results, told, machine), indent=1)
+        chosen = asdict(settings)
+        text = json.dumps(record_run(results, chosen, machine), indent=1)
         RUNS.mkdir(exist_ok=True)
         kept.with_name(kept.name + ".json").write_text(text + "\n")
-        kept.with_name(kept.name + ".md").write_text(render_run(results, told, machine))
+        kept.with_name(kept.name + ".md").write_text(
+            render_run(results, chosen, machine)
+        )
         say(f"kept in benchmarks/runs/{wanted.save}.json and .md")
     return 0
 

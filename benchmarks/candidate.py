@@ -1,9 +1,9 @@
-"""Who is measured, on what, and what is hoped for.
+"""Candidates, questions, targets and benchmarks, as plain data.
 
-A *question* is one thing asked of one file, and everyone who is asked must give
-the same answer. A *candidate* is one way to answer it, always a command line:
-either a program or a probe (see `benchmarks.probe`). A *benchmark* is questions
-measured together and the *targets* that the figures are held against.
+A *question* is one task on one file; all of its candidates must return the same
+answer. A *candidate* is one program that solves it, always a command line:
+either a tool or a probe (see `benchmarks.probe`). A *benchmark* is questions
+measured together and the *targets* for their figures.
 
 All of it is frozen data; `benchmarks.runner` does the measuring.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 HEADRACE = Path(sys.executable).with_name("headrace")
 
-# What a run costs; less is better in all of them.
+# The costs of a run; less is better for all of them.
 Metric: TypeAlias = Literal["time", "cpu", "peak_rss", "bytes_read", "bytes_written"]
 
 
@@ -45,14 +45,14 @@ class Candidate:
     written: Path | None = None
 
     def missing(self) -> str | None:
-        """Name what is not installed here, if anything."""
+        """Return the name of a program or module that is not installed, or None."""
         if shutil.which(self.argv[0]) is None:
             return Path(self.argv[0]).name
         absent = (module for module in self.modules if find_spec(module) is None)
         return next(absent, None)
 
     def shown(self) -> str:
-        """Write the command down without telling where things are installed."""
+        """Return the command line without installation paths."""
         program = Path(self.argv[0]).name
         rest = " ".join(self.argv[1:])
         return f"{program} {rest}".replace(f"{ROOT}/", "")
@@ -67,7 +67,7 @@ class Ref(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One thing asked; `size` is the bytes gone through, if it goes through all."""
+    """One task; `size` is the size of its file if candidates read all of it."""
 
     label: str
     candidates: tuple[Candidate, ...]
@@ -76,7 +76,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class AtLeast:
-    """So many times the throughput of another."""
+    """At least `factor` times the throughput of another."""
 
     subject: Ref
     reference: Ref
@@ -104,7 +104,7 @@ class AtMostAbove:
 
 @dataclass(frozen=True, slots=True)
 class AtMostTimes:
-    """No more than so many times what another takes."""
+    """At most `factor` times the cost of another."""
 
     subject: Ref
     reference: Ref
@@ -117,7 +117,7 @@ Target: TypeAlias = AtLeast | AtMost | AtMostAbove | AtMostTimes
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """Questions measured together; `metric` is the one they are about."""
+    """Questions measured together; `metric` is the one to compare."""
 
     name: str
     doc: str
@@ -147,7 +147,7 @@ def nothing(_stdout: bytes) -> Outcome:
 
 
 def from_probe(stdout: bytes) -> Outcome:
-    """Read what `benchmarks.probe` printed."""
+    """Read the output of `benchmarks.probe`."""
     return Outcome(**json.loads(stdout))
 
 

@@ -1,4 +1,4 @@
-"""What five readers of NDJSON do with a bad line, a late key, a mixed type and large files.
+"""Comparison of five NDJSON readers: a bad line, a late key, a mixed type and large files.
 
 ``python -m benchmarks.comparison`` writes the files, gives each to jq, DuckDB, Polars,
 Spark and Headrace, and prints a table. A cell is worded from what the tool returned:
@@ -49,13 +49,13 @@ KEPT = Path(__file__).parent / "runs/0.1.0-comparison.json"
 
 ROWS = 200_000
 BROKEN = 150_000
-"""The row that is broken, and the one of a different type: behind what readers sample."""
+"""The broken row, and the row of a different type: after the rows that readers sample."""
 LATE_ROWS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One run of one tool; `option` is what was set beyond its defaults."""
+    """One run of one tool; `option` is the setting that differs from the defaults."""
 
     tool: str
     candidate: Candidate
@@ -64,7 +64,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a run did: an answer, or an error if `answer` is None; and what it printed."""
+    """The result of a run: an answer, or None after an error; and its output."""
 
     answer: str | None
     message: str
@@ -110,7 +110,7 @@ def mixed(at: int, row: dict[str, Any]) -> str | None:
 
 
 def stopped(seen: Seen) -> str:
-    """Word an error by what helps to find the line."""
+    """Describe an error by the facts that help to find the line."""
     found = re.search(r"line (\d+)(?:, byte (\d+))?", seen.message)
     if found is None:
         return "stops, names no line"
@@ -119,17 +119,17 @@ def stopped(seen: Seen) -> str:
 
 
 def bad_line(seen: Seen) -> str:
-    """Word what became of the values of the good lines."""
+    """Describe the result for the values of the good lines."""
     if seen.answer is None:
         return stopped(seen)
     rows, values = map(int, seen.answer.split())
-    told = re.search(r"bad row|malformed|corrupt", seen.message, re.IGNORECASE)
+    warned = re.search(r"bad row|malformed|corrupt", seen.message, re.IGNORECASE)
     nulls = ", a null for the bad line" if rows > values else ""
-    return f"{values:,} values{nulls}{', and says so' if told else ', silently'}"
+    return f"{values:,} values{nulls}{', and says so' if warned else ', silently'}"
 
 
 def late_key(seen: Seen) -> str:
-    """Word what became of a key that only the last rows have."""
+    """Describe the result for a key that only the last rows have."""
     if seen.answer is None:
         return stopped(seen)
     row = json.loads(seen.answer)[0]
@@ -137,7 +137,7 @@ def late_key(seen: Seen) -> str:
 
 
 def mixed_type(seen: Seen) -> str:
-    """Word what became of a number beside a text."""
+    """Describe the result for a number beside a text."""
     if seen.answer is None:
         return stopped(seen)
     ids = [row["id"] for row in json.loads(seen.answer)]
@@ -147,7 +147,7 @@ def mixed_type(seen: Seen) -> str:
 
 
 def cost(seen: Seen) -> str:
-    """Word the peak memory and the CPU time of a run."""
+    """Format the peak memory and the CPU time of a run."""
     if seen.answer is None:
         return "fails"
     memory, cpu = seen.figures["peak_rss"], seen.figures["cpu"]
@@ -155,12 +155,12 @@ def cost(seen: Seen) -> str:
 
 
 def cpu_time(seen: Seen) -> str:
-    """Word the CPU time of a run."""
+    """Format the CPU time of a run."""
     return "fails" if seen.answer is None else seconds_text(seen.figures["cpu"])
 
 
 def spread(seen: Seen) -> str:
-    """Word the same query on Spark: its answer is that of the local engine, or it is not."""
+    """Describe whether the answer on Spark equals that of the local engine."""
     return "`--engine spark`: the same bytes" if seen.answer == "same" else "differs"
 
 
@@ -319,7 +319,7 @@ def without_traceback(message: str) -> str:
 
 
 def look(candidate: Candidate) -> Seen:
-    """Run a command and keep its answer and all that it said."""
+    """Run a command; return its answer and its output."""
     done = subprocess.run(
         candidate.argv, check=False, cwd=ROOT, capture_output=True, timeout=600
     )
@@ -330,7 +330,7 @@ def look(candidate: Candidate) -> Seen:
 
 
 def measure(candidate: Candidate, rounds: int) -> Seen:
-    """Run a command some times and keep the medians of what it took."""
+    """Run a command several times; return the medians of its costs."""
     try:
         runs = [run_once(candidate) for _ in range(rounds)]
     except CandidateFailedError as error:
@@ -377,14 +377,14 @@ def run_case(
 
 
 def first_lines(message: str) -> list[str]:
-    """Keep the beginning of what a tool said: no paths, and no greeting of Spark's."""
+    """Return the beginning of a tool's output, without paths and Spark's greeting."""
     lines = re.sub(r"/\S*/", "", message).strip().splitlines()
     greeting = re.compile(r"WARN|log level|sc\.setLogLevel|UserWarning|warnings\.warn")
     return [line[:200] for line in lines if not greeting.search(line)][:5]
 
 
 def cell(records: Sequence[dict[str, Any]]) -> str:
-    """Word what one tool did, with its defaults and with its option."""
+    """Describe the results of one tool, with its defaults and with its option."""
     if not records:
         return "not measured"
     plain, *others = records

@@ -31,7 +31,7 @@ def canonical(rows: list[dict[str, object]], *fields: str) -> str:
 
 
 def duckdb_table(path: str, options: Options) -> str:
-    """Return the SQL of the table that a file is."""
+    """Return the SQL of a file as a table."""
     extra = "".join(f", {name}={json.dumps(value)}" for name, value in options.items())
     return f"read_ndjson('{path}'{extra})"
 

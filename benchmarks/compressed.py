@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import BinaryIO
 
-# Rows are shorter by far. Whole lines of a file are found by looking at so much of it.
+# The longest row that is expected; a search for a line end reads this many bytes.
 LONGEST_ROW = 4 * KIB
 MAX_BYTES = "64MiB"
 
@@ -55,7 +55,7 @@ def write_gzip(path: Path) -> BinaryIO:
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """What others use for a codec of headrace; `compress` and `decompress` print."""
+    """The tools of others for a codec of headrace; `compress` and `decompress` print."""
 
     module: str
     compress: tuple[str, ...]
@@ -94,7 +94,7 @@ def whole_lines(path: str) -> Iterator[bytes]:
 
 
 def content(paths: list[Path], codec: str) -> str:
-    """Make an answer of what files decode to, one after the other."""
+    """Return the answer for the decoded content of files, in order."""
     state = hashlib.sha256()
     with ExitStack() as stack:
         for path in paths:
@@ -105,20 +105,20 @@ def content(paths: list[Path], codec: str) -> str:
 
 
 def plain_content(path: Path) -> str:
-    """Make the same answer of a file that is not compressed."""
+    """Return the same answer for an uncompressed file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
 def kept_plain(path: Path, _stdout: bytes = b"") -> Outcome:
-    """Read the answer of whoever wrote a plain file, and remove that."""
+    """Return the answer of a candidate that wrote a plain file, and remove the file."""
     answer = plain_content(path)
     path.unlink()
     return Outcome(answer)
 
 
 def kept_file(path: Path, codec: str, _stdout: bytes = b"") -> Outcome:
-    """Read the answer of whoever wrote a compressed file, and remove that.
+    """Return the answer of a candidate that wrote a compressed file, and remove the file.
 
     The sidecar of a file counts among the bytes that were written.
     """
@@ -138,7 +138,7 @@ def part_paths(folder: Path) -> list[Path]:
 
 
 def kept_set(folder: Path, codec: str, _stdout: bytes = b"") -> Outcome:
-    """Read the answer of whoever wrote a set of shards, and remove that."""
+    """Return the answer of a candidate that wrote a set of shards, and remove the set."""
     size = sum(file.stat().st_size for file in folder.iterdir() if file.is_file())
     answer = content(part_paths(folder), codec)
     shutil.rmtree(folder)
@@ -146,7 +146,7 @@ def kept_set(folder: Path, codec: str, _stdout: bytes = b"") -> Outcome:
 
 
 def output(beside: Path, name: str) -> Path:
-    """Name what is written while measuring; what an interrupted run left is removed."""
+    """Return the path of an output; remove the output of an interrupted run."""
     path = beside.with_name(name)
     if path.is_dir():
         shutil.rmtree(path)

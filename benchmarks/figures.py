@@ -40,7 +40,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A target, the figure measured for it, and whether that is enough.
+    """A target, its measured figure, and whether the target is met.
 
     Both are None where a program that the target names was left out.
     """
@@ -82,7 +82,7 @@ def throughput(result: Result, ref: Ref) -> float | None:
 
 
 def ratio(result: Result, subject: Ref, reference: Ref, metric: Metric) -> float | None:
-    """Divide what `reference` takes by what `subject` takes, round by round.
+    """Divide the cost of `reference` by the cost of `subject`, round by round.
 
     Above 1, the subject is the better one.
     """
@@ -105,7 +105,7 @@ def throughput_ratio(result: Result, subject: Ref, reference: Ref) -> float | No
 def difference(
     result: Result, subject: Ref, reference: Ref, metric: Metric
 ) -> float | None:
-    """Say how much more `subject` takes than `reference`, round by round."""
+    """Subtract the cost of `reference` from the cost of `subject`, round by round."""
     pairs = zip(
         values(result, subject, metric), values(result, reference, metric), strict=False
     )
@@ -114,7 +114,7 @@ def difference(
 
 
 def measured(result: Result, target: Target) -> float | None:
-    """Find the figure that a target is about; None if a program was left out."""
+    """Return the figure of a target; None if a program was left out."""
     match target:
         case AtLeast(subject, reference):
             return throughput_ratio(result, subject, reference)
@@ -128,7 +128,7 @@ def measured(result: Result, target: Target) -> float | None:
 
 
 def meets(target: Target, figure: float) -> bool:
-    """Hold a figure against its target."""
+    """Compare a figure with its target."""
     match target:
         case AtLeast(ratio=wanted):
             return figure >= wanted
@@ -137,6 +137,6 @@ def meets(target: Target, figure: float) -> bool:
 
 
 def verdict(result: Result, target: Target) -> Verdict:
-    """Say whether a target is met."""
+    """Report whether a target is met."""
     figure = measured(result, target)
     return Verdict(target, figure, None if figure is None else meets(target, figure))

@@ -38,7 +38,7 @@ Shape: TypeAlias = Callable[[Random, int], RowBlocks]
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much of a data set: so many bytes, rounded up to a row, or so many rows."""
+    """The size of a data set: a number of bytes, rounded up to a row, or of rows."""
 
     amount: int
     unit: Literal["bytes", "rows"] = "bytes"
@@ -197,7 +197,7 @@ def nested(random: Random, _rows: int) -> RowBlocks:
 
 
 def customer_count(rows: int) -> int:
-    """Say how many customers so many orders refer to."""
+    """Return the number of customers to which `rows` orders refer."""
     return max(1, rows // 10)
 
 
@@ -356,7 +356,7 @@ def write_sparse(
 def write_sparse_rows(
     file: BinaryIO, extent: Extent, random: Random, _row_bytes: int
 ) -> None:
-    """Write rows at intervals, so that there is something to count everywhere."""
+    """Write rows at intervals, so that every part of the file has rows to count."""
     size = bytes_wanted(extent)
     length = min(64 * KIB, size // 4)
     islands(range(0, size - length, 4 * MIB), length, file, size, random)
@@ -436,8 +436,8 @@ def data_file(name: str, extent: Extent, *, seed: int = 1, folder: Path = DATA) 
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Make one file and print where it is."""
-    # Whoever only looks for a file, such as a probe, does without these two.
+    """Make one file and print its path."""
+    # A probe, which only finds existing files, needs neither module.
     import argparse
 
     from headrace.cli.argument import size

@@ -1,4 +1,4 @@
-"""Run one command and write down what it took: ``launch.py FD COMMAND...``.
+"""Run one command and record its costs: ``launch.py FD COMMAND...``.
 
 A child's peak memory, as the kernel counts it, starts at that of the process
 that started it. So commands are started from here, an interpreter with next to
@@ -17,12 +17,12 @@ import time
 
 
 def peak_rss(usage: resource.struct_rusage) -> int:
-    """Convert to bytes: macOS counts in bytes, everybody else in KiB."""
+    """Convert to bytes: macOS counts in bytes, other systems in KiB."""
     return usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def bytes_read(pid: int) -> int | None:
-    """Ask what a process has read that has ended but is not reaped yet."""
+    """Return the bytes read by a process that has ended but is not reaped yet."""
     try:
         with open(f"/proc/{pid}/io", "rb") as file:  # noqa: PTH123 - pathlib is big
             return int(file.readline().removeprefix(b"rchar:"))

@@ -1,4 +1,4 @@
-"""What a run was measured on: enough to judge a figure, nothing that names a place.
+"""The machine of a run: the facts to judge a figure, without names or paths.
 
 No host names, no user names, no paths.
 """
@@ -30,7 +30,7 @@ def first_match(pattern: str, path: str) -> str | None:
 
 
 def package_version(name: str) -> str | None:
-    """Ask for the version of an installed package."""
+    """Return the version of an installed package."""
     try:
         return version(name)
     except PackageNotFoundError:
@@ -49,13 +49,13 @@ def output(*command: str) -> str | None:
 
 
 def program_version(name: str) -> str | None:
-    """Find the version in what ``NAME --version`` prints."""
+    """Return the version in the output of ``NAME --version``."""
     found = re.search(r"\d+(\.\d+)+", output(name, "--version") or "")
     return found[0] if found else None
 
 
 def facts() -> dict[str, object]:
-    """Collect what is known; what cannot be found out is None."""
+    """Collect the facts; an unknown fact is None."""
     memory = first_match(r"^MemTotal:\s+(\d+) kB", "/proc/meminfo")
     programs = {name: program_version(name) for name in PROGRAMS}
     packages = {name: package_version(name) for name in PACKAGES}

@@ -1,4 +1,4 @@
-"""Measures taken from the inside, each in a process of its own.
+"""Probes: functions that measure themselves, each in a separate process.
 
 A *probe* is a function that returns an `Outcome`: its answer, and the figures
 only it can know, such as the time without imports or the bytes read by one
@@ -27,7 +27,7 @@ Answer: TypeAlias = int | str
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a candidate says, and what it measured itself on the way."""
+    """The answer of a candidate, and the values that it measured itself."""
 
     answer: Answer
     figures: Mapping[str, float] = field(default_factory=dict)
@@ -46,7 +46,7 @@ def digest(rows: Iterable[bytes]) -> str:
 
 
 def value_digest(values: Iterable[object]) -> str:
-    """Make an answer of parsed rows, whoever parsed them."""
+    """Return the answer for parsed rows, the same for every parser."""
     return digest(json.dumps(value, sort_keys=True).encode() for value in values)
 
 
@@ -80,7 +80,7 @@ class Meter:
 
 
 def read_so_far() -> int | None:
-    """Ask how many bytes this process has read."""
+    """Return the number of bytes that this process has read."""
     try:
         first = Path("/proc/self/io").read_bytes().splitlines()[0]
     except OSError:

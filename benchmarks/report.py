@@ -1,4 +1,4 @@
-"""What a run looks like: on the terminal, as Markdown, and as JSON to keep.
+"""Report of a run: on the terminal, as Markdown, and as stored JSON.
 
 The table on the terminal and the Markdown file are one text.
 """
@@ -46,7 +46,7 @@ LABELS: dict[Metric, str] = {
     "bytes_written": "bytes written",
 }
 
-# What every table shows beside the metric it is about.
+# The metrics of every table, besides the one of its benchmark.
 BESIDE: tuple[Metric, ...] = ("time", "cpu", "peak_rss")
 
 
@@ -97,7 +97,7 @@ def spread_text(result: Result, ref: Ref, metric: Metric) -> str:
 
 
 def candidate_row(result: Result, ref: Ref, first: Ref) -> list[str]:
-    """Fill the row of one candidate: first the metric that the benchmark is about."""
+    """Fill the row of one candidate, beginning with the metric of the benchmark."""
     metric = result.benchmark.metric
     speed = throughput(result, ref)
     compared = (
@@ -148,7 +148,7 @@ def named(ref: Ref) -> str:
 
 
 def target_text(target: Target) -> str:
-    """Say what is aimed at."""
+    """Describe the aim of a target."""
     match target:
         case AtLeast(subject, reference, wanted):
             return f"{named(subject)}: at least {wanted:g}x {named(reference)}"
@@ -169,7 +169,7 @@ def target_text(target: Target) -> str:
 
 
 def figure_text(held: Verdict) -> str:
-    """Write what was measured in the terms of the target."""
+    """Format the measured figure in the terms of the target."""
     if held.figure is None:
         return "not measured"
     match held.target:

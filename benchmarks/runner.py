@@ -29,11 +29,11 @@ LAUNCH = Path(__file__).with_name("launch.py")
 
 
 class BenchmarkError(Exception):
-    """The measuring cannot go on; the text says why."""
+    """The measurement cannot continue; the text has the reason."""
 
 
 class CandidateFailedError(BenchmarkError):
-    """A candidate did not get to an answer."""
+    """A candidate failed to answer."""
 
     def __init__(self, name: str, code: int, stderr: str) -> None:
         super().__init__(name, code, stderr)
@@ -66,7 +66,7 @@ class Run:
     """One run of one candidate.
 
     `figures` holds every metric known of it. `floor` is the memory below which
-    a peak cannot be told from any other.
+    a peak cannot be distinguished from any other.
     """
 
     answer: Answer
@@ -76,7 +76,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """All timed runs of a benchmark, one per round, and who could not take part."""
+    """All timed runs of a benchmark, one per round, and the candidates that were left out."""
 
     benchmark: Benchmark
     runs: Mapping[Ref, tuple[Run, ...]]
@@ -84,7 +84,7 @@ class Result:
 
 
 def run_once(candidate: Candidate) -> Run:
-    """Run a candidate in a process of its own.
+    """Run a candidate in a separate process.
 
     Figures from a probe replace those of its process: its time is then without
     the start of the interpreter, and that is what is compared.
@@ -129,7 +129,7 @@ def run_once(candidate: Candidate) -> Run:
 def first_answers(
     question: Question, present: list[Candidate], say: Callable[[str], None]
 ) -> dict[str, Answer]:
-    """Ask everyone once, which also warms the caches, and insist on agreement."""
+    """Run every candidate once, which also warms the caches; raise if answers differ."""
     answers: dict[str, Answer] = {}
     for candidate in present:
         say(f"{question.label}: asking {candidate.name}")
@@ -151,15 +151,15 @@ def run(
     present: dict[Ref, Candidate] = {}
     answers: dict[Ref, Answer] = {}
     for question in benchmark.questions:
-        asked = []
+        measured = []
         for candidate in question.candidates:
             ref = Ref(question.label, candidate.name)
             if (absent := candidate.missing()) is None:
                 present[ref] = candidate
-                asked.append(candidate)
+                measured.append(candidate)
             else:
                 left_out[ref] = absent
-        for name, answer in first_answers(question, asked, say).items():
+        for name, answer in first_answers(question, measured, say).items():
             answers[Ref(question.label, name)] = answer
 
     runs: dict[Ref, list[Run]] = {ref: [] for ref in present}

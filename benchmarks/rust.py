@@ -1,4 +1,4 @@
-"""The Rust examples that take part, built from the tree as it is."""
+"""The Rust examples of benchmarks, built from the current tree."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """One Spark for all candidates of a suite.
 
-Starting Spark takes longer than most of what is asked of it, and its Java is slow until it
-is warm. So one process holds a session, and a candidate is a probe that has it run a
-function there: all of them in the same session, one after the other. Sessions of several
-numbers of cores are processes of their own.
+Starting Spark takes longer than most candidates, and its Java is slow until it is warm. So
+one process keeps a session, and a candidate is a probe that runs a function in that process:
+all of them in the same session, one after the other. Sessions with different numbers of cores
+run in separate processes.
 
 ``python -m benchmarks.spark_server CORES`` serves until its standard input ends.
 """
@@ -34,12 +34,12 @@ _servers: dict[int, subprocess.Popen[bytes]] = {}
 
 
 def master(cores: int = CORES) -> str:
-    """Return the master of the session of so many cores."""
+    """Return the master of the session with `cores` cores."""
     return f"local[{cores},4]"
 
 
 def _socket(cores: int) -> str:
-    """Return its socket as seen from where candidates run; a full path may be too long."""
+    """Return the path of the socket relative to the candidates; a full path may be too long."""
     return (DATA / f"spark-{cores}.socket").relative_to(ROOT).as_posix()
 
 
@@ -62,31 +62,31 @@ def start(cores: int = CORES) -> None:
 
 
 def ask(cores: int, where: str, *arguments: str | int) -> Outcome:
-    """Have the server of so many cores run a function with its session; a probe."""
+    """Run a function in the server with `cores` cores and its session; a probe."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(_socket(cores))
         connection.sendall(json.dumps([where, *arguments]).encode() + b"\n")
-        with connection.makefile("rb") as told:
-            answer = json.loads(told.readline())
+        with connection.makefile("rb") as answers:
+            answer = json.loads(answers.readline())
     if "failed" in answer:
         raise RuntimeError(answer["failed"])
     return Outcome(**answer)
 
 
 def cost_of_session() -> tuple[float, int]:
-    """Add up CPU time and peak memory of this process and of all that it has started."""
+    """Add up CPU time and peak memory of this process and of all its descendants."""
     ticks = peak = 0
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = stat.read_text().rsplit(")", 1)[1].split()
             if int(fields[3]) != os.getsid(0):
                 continue
-            told = stat.with_name("status").read_text().partition("VmHWM:")[2]
+            status = stat.with_name("status").read_text().partition("VmHWM:")[2]
         except OSError:
             continue
         # User and system time, its own and that of children that have ended.
         ticks += sum(map(int, fields[11:15]))
-        peak += int(told.split()[0]) * KIB if told else 0
+        peak += int(status.split()[0]) * KIB if status else 0
     return ticks / os.sysconf("SC_CLK_TCK"), peak
 
 
@@ -108,7 +108,7 @@ class SparkMeter:
 
 
 def serve(cores: int) -> None:
-    """Run what candidates ask for."""
+    """Run the functions that candidates send."""
     from headrace.spark import session
 
     os.setsid()
@@ -119,9 +119,9 @@ def serve(cores: int) -> None:
         Thread(target=_end_with_stdin, daemon=True).start()
         while True:
             connection, _address = listening.accept()
-            with connection, connection.makefile("rwb") as told:
-                answer = _answer(spark, *json.loads(told.readline()))
-                told.write(json.dumps(answer).encode() + b"\n")
+            with connection, connection.makefile("rwb") as stream:
+                answer = _answer(spark, *json.loads(stream.readline()))
+                stream.write(json.dumps(answer).encode() + b"\n")
 
 
 def _answer(
@@ -130,7 +130,7 @@ def _answer(
     module, _, name = where.partition(":")
     try:
         outcome: Outcome = getattr(import_module(module), name)(spark, *arguments)
-    except Exception:  # noqa: BLE001, whoever asked is told
+    except Exception:  # noqa: BLE001, returned to the candidate
         return {"failed": traceback.format_exc()}
     return {"answer": outcome.answer, "figures": dict(outcome.figures)}
 

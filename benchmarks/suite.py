@@ -1,4 +1,4 @@
-"""What a suite is: a benchmark that can be made for any size."""
+"""Suite: a benchmark that can be built for any size."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ QUICK = Settings(size=50_000_000, large=1_000_000_000, rounds=3)
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """A name for the command line; `build` makes the files and whatever else it takes."""
+    """A named suite; `build` makes its files and returns its benchmark."""
 
     name: str
     doc: str

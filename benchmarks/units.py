@@ -1,4 +1,4 @@
-"""Figures as people read them."""
+"""Units: durations, sizes and ratios as short text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def bytes_text(value: float) -> str:
 
 
 def threads_text(count: int) -> str:
-    """Write how many threads.
+    """Write a number of threads.
 
     >>> [threads_text(n) for n in (1, 2)]
     ['1 thread', '2 threads']

@@ -1,4 +1,4 @@
-"""The first rows of a file that nobody has opened before."""
+"""The first rows of a file without an index."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def python_page(path: str, start: int) -> Outcome:
 
 
 def duckdb_page(path: str, start: int) -> Outcome:
-    """Limit and offset; DuckDB keeps the order of a file unless told otherwise."""
+    """Limit and offset; DuckDB keeps the order of a file by default."""
     import duckdb
 
     query = "select json from read_ndjson_objects(?) limit ? offset ?"
@@ -70,7 +70,7 @@ def pyarrow_page(path: str) -> Outcome:
 
 
 def build(settings: Settings) -> Benchmark:
-    """Ask for a page of a very large file, and with more peers of a large one."""
+    """Read a page of a very large file, and with more candidates of a large one."""
     sparse = data_file("sparse", Extent(settings.large))
     ours = probe("headrace ds.head", headrace_page, sparse, modules=("headrace",))
     largest = Question(

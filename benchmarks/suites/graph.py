@@ -47,7 +47,7 @@ FEW, MANY = 20, 20_000
 
 
 def nodes(edges: int, count: int) -> list[str]:
-    """Choose nodes, the same ones for everybody; most of them have few edges."""
+    """Choose nodes, the same for every candidate; most of them have few edges."""
     random = Random("nodes")
     return [f"n{int(random.random() * (edges // 10))}" for _ in range(count)]
 
@@ -72,11 +72,11 @@ def headrace_build(path: str, threads: int) -> Outcome:
     return Outcome(built.written.edges, {**meter.figures, "bytes_written": size})
 
 
-def timed(ask: Callable[[str], list[object]], asked: list[str]) -> Outcome:
+def timed(ask: Callable[[str], list[object]], nodes: list[str]) -> Outcome:
     """Give the median of single calls, and how much memory grew meanwhile."""
-    answer = value_digest(ask(node) for node in asked[:FEW])
+    answer = value_digest(ask(node) for node in nodes[:FEW])
     before, taken = anonymous(), []
-    for node in asked:
+    for node in nodes:
         began = time.perf_counter_ns()
         ask(node)
         taken.append(time.perf_counter_ns() - began)
@@ -85,7 +85,7 @@ def timed(ask: Callable[[str], list[object]], asked: list[str]) -> Outcome:
 
 
 def headrace_out(path: str, index: str, edges: int) -> Outcome:
-    """Ask for the edges of nodes, warm."""
+    """Read the edges of nodes, warm."""
     from headrace import GraphIndex
 
     with GraphIndex.open(path, index=index, require_index=True) as graph:
@@ -107,8 +107,8 @@ def headrace_near(path: str, index: str, edges: int) -> Outcome:
 
 
 def headrace_expand(path: str, index: str, edges: int) -> Outcome:
-    """Go from all seeds at once, by the index, to a table."""
-    import pyarrow  # noqa: F401, it is not the import that is measured
+    """Expand all seeds together through the index, to a table."""
+    import pyarrow  # noqa: F401, the import is not measured
 
     from headrace import GraphIndex
 
@@ -121,7 +121,7 @@ def headrace_expand(path: str, index: str, edges: int) -> Outcome:
 
 
 def headrace_steps(path: str, index: str, edges: int) -> Outcome:
-    """Go from all seeds at once, by the index, to an object for each node."""
+    """Expand all seeds together through the index, to an object for each node."""
     from headrace import GraphIndex
 
     with (
@@ -135,9 +135,9 @@ def headrace_steps(path: str, index: str, edges: int) -> Outcome:
 
 
 def duckdb_expand(store: str, edges: int) -> Outcome:
-    """Ask a recursive query of a table, one thread, for a table."""
+    """Run a recursive query over a table, one thread, to a table."""
     import duckdb
-    import pyarrow  # noqa: F401, it is not the import that is measured
+    import pyarrow  # noqa: F401, the import is not measured
 
     statement = f"""
         with recursive reached(node, level) as (
@@ -159,7 +159,7 @@ def duckdb_expand(store: str, edges: int) -> Outcome:
 
 
 def python_expand(path: str, edges: int) -> Outcome:
-    """Read all edges into a dictionary of lists, and go."""
+    """Read all edges into a dictionary of lists, and expand."""
     with Meter() as meter:
         out = defaultdict(list)
         with Path(path).open("rb") as file:
@@ -196,7 +196,7 @@ def table_of(path: Path) -> Path:
 
 
 def index_of(path: Path) -> Path:
-    """Build the index that is asked."""
+    """Build the index for the queries."""
     from headrace import GraphIndex
 
     index = DATA / f"{path.stem}.jnx.graph"
@@ -205,7 +205,7 @@ def index_of(path: Path) -> Path:
 
 
 def others(path: Path, edges: int) -> list[Candidate]:
-    """Make candidates of those whom we are compared with."""
+    """Return the candidates to compare with."""
     from importlib.util import find_spec
 
     made = [probe("Python dict", python_expand, path, edges)]
@@ -218,7 +218,7 @@ def others(path: Path, edges: int) -> list[Candidate]:
 
 
 def build(settings: Settings) -> Benchmark:
-    """Make edges and an index of them, and ask."""
+    """Make edges and their index, and run the queries."""
     edges = max(settings.size // BYTES_PER_EDGE, 10)
     path = data_file("edges", Extent(edges, "rows"))
     index = index_of(path)

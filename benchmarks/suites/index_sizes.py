@@ -16,7 +16,7 @@ INTERVAL = 1000
 
 
 def python_index(path: str) -> Outcome:
-    """Note where every thousandth row begins, as one would without headrace."""
+    """Record the offset of every thousandth row, without headrace."""
     checkpoints, rows = [0], 0
     with Meter() as meter, Path(path).open("rb") as file:
         while found := sum(1 for _ in islice(file, INTERVAL)):
@@ -26,7 +26,7 @@ def python_index(path: str) -> Outcome:
 
 
 def question(rows: int) -> Question:
-    """Ask for the index of so many rows."""
+    """Index `rows` rows."""
     path = data_file("narrow", Extent(rows, "rows"))
     return Question(
         f"{rows:,} rows",
@@ -39,7 +39,7 @@ def question(rows: int) -> Question:
 
 
 def build(_settings: Settings) -> Benchmark:
-    """Ask for three lengths; the sizes do not depend on the settings."""
+    """Index three lengths; the sizes do not depend on the settings."""
     return Benchmark(SUITE.name, SUITE.doc, tuple(map(question, ROWS)))
 
 

@@ -1,7 +1,7 @@
 """Joins on one thread: all orders with their customers, and few of them by an index.
 
-Everyone writes the joined rows to a file. Which order they come in is nobody's promise but
-ours, so answers are compared without it: how many rows there are, and what some of them say.
+Every candidate writes the joined rows to a file. Only headrace promises their order, so answers
+are compared without it: the number of rows, and the content of some of them.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ KEY = "customer_id"
 BYTES_PER_ORDER = 200
 LOOKUPS = 200_000
 LOOKUP_SECONDS = 2e-6
-# The customers of so many have more bytes than are held without asking an index.
+# The customers of this many orders are too large for a join in memory without an index.
 LEAST_ORDERS = 1_500_000
 SMALL_ORDERS = 10_000
 SAMPLED = 1009
-"""One row in so many is compared."""
+"""One row of this many is compared."""
 
 
 def answer(lines: Iterable[bytes]) -> str:
@@ -53,7 +53,7 @@ def written(path: str) -> str:
 
 
 def headrace_join(left: str, right: str, index: str | None) -> Outcome:
-    """Hold the right side, or be led by an index."""
+    """Join with the right side in memory, or through an index."""
     from headrace import join
 
     load_headrace()
@@ -66,7 +66,7 @@ def headrace_join(left: str, right: str, index: str | None) -> Outcome:
 
 
 def duckdb_join(left: str, right: str) -> Outcome:
-    """One thread, types found by itself."""
+    """One thread, inferred types."""
     import duckdb
 
     with output() as file:
@@ -137,7 +137,7 @@ def ours(name: str, left: Path, right: Path, index: Path | None = None) -> Candi
 
 
 def build(settings: Settings) -> Benchmark:
-    """Make orders, customers and indexes, and ask."""
+    """Make orders, customers and indexes, and run the joins."""
     orders = settings.size // BYTES_PER_ORDER
     left = data_file("orders", Extent(orders, "rows"))
     right = data_file("customers", Extent(orders, "rows"))

@@ -1,4 +1,4 @@
-"""Rows by key, in no order: from Python, in a process that has everything open.
+"""Rows by key, in random order: from Python, in a process with open files.
 
 Times are medians of single calls. The stores lead to an offset; the row is read and
 parsed as it is by headrace.
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
 
 FEW, COLD, MANY = 3, 200, 20_000
 LIMIT = 10e-6
-# Blocks of the index that are held, and what reading takes.
+# Cached blocks of the index, and the memory for reading.
 HELD = 8 << 20
 
 
 def wanted(total: int, count: int) -> list[int]:
-    """Choose keys, the same ones for everybody."""
+    """Choose keys, the same for every candidate."""
     random = Random("keys")
     return [int(random.random() * total) for _ in range(count)]
 
 
 def anonymous() -> int:
-    """Return how much memory of this process stands in no file."""
+    """Return the anonymous memory of this process."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("RssAnon:"):
             return int(line.split()[1]) * 1024
@@ -48,7 +48,7 @@ def anonymous() -> int:
 
 
 def forget(*files: Path) -> None:
-    """Ask the system to drop what it holds of files."""
+    """Drop the pages of files from the cache of the system."""
     for file in files:
         descriptor = os.open(file, os.O_RDONLY)
         os.fsync(descriptor)
@@ -102,10 +102,12 @@ def native_get(path: str, index: str, total: int) -> Outcome:
     from headrace.kernel.values import DEEPEST
 
     rows, keys, size = File(path), KeyIndex(index), Path(path).stat().st_size
-    asked = {key: request(key, (FIELD,)) for key in wanted(total, MANY)}
+    requests = {key: request(key, (FIELD,)) for key in wanted(total, MANY)}
 
     def found(key: int) -> RowBatch:
-        batch, _ = keys.get(rows, asked[key], size=size, below=size, max_bytes=1 << 20)
+        batch, _ = keys.get(
+            rows, requests[key], size=size, below=size, max_bytes=1 << 20
+        )
         return batch
 
     return timed(found, total, seen=lambda batch: batch.values(DEEPEST)[0])
@@ -118,7 +120,7 @@ def row_at(file: int, offset: int) -> list[object]:
 
 
 def sqlite_get(path: str, store: str, total: int) -> Outcome:
-    """Ask for the offset with a statement that stays prepared."""
+    """Look the offset up with a prepared statement."""
     rows = os.open(path, os.O_RDONLY)
     connection = sqlite3.connect(store)
 
@@ -132,7 +134,7 @@ def sqlite_get(path: str, store: str, total: int) -> Outcome:
 
 
 def lmdb_get(path: str, store: str, total: int) -> Outcome:
-    """Ask for the offset in a transaction that stays open; the store is mapped."""
+    """Look the offset up in an open transaction; the store is mapped."""
     import lmdb
 
     rows = os.open(path, os.O_RDONLY)
@@ -160,7 +162,7 @@ def loaded(path: Path, store: str) -> Path:
 
 
 def candidates(path: Path) -> list[Candidate]:
-    """Build all that is asked."""
+    """Build the stores and indexes of all candidates."""
     from importlib.util import find_spec
 
     from headrace import KeyIndex
@@ -191,15 +193,15 @@ def candidates(path: Path) -> list[Candidate]:
 
 
 def build(settings: Settings) -> Benchmark:
-    """Ask for rows by a key that each has."""
+    """Read rows by a key that every row has."""
     path = data_file("narrow", Extent(min(settings.size, SIZE)))
-    asked = Question(f"one row of narrow rows by {FIELD}", tuple(candidates(path)))
+    question = Question(f"one row of narrow rows by {FIELD}", tuple(candidates(path)))
     targets = [
-        AtMost(Ref(asked.label, f"headrace version {version}"), metric, limit)
+        AtMost(Ref(question.label, f"headrace version {version}"), metric, limit)
         for version in (1, 2)
         for metric, limit in (("time", LIMIT), ("peak_rss", HELD))
     ]
-    return Benchmark(SUITE.name, SUITE.doc, (asked,), targets=tuple(targets))
+    return Benchmark(SUITE.name, SUITE.doc, (question,), targets=tuple(targets))
 
 
 SUITE = Suite("key-get", "Take rows by the value of a field, in no order.", build)

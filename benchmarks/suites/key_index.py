@@ -1,4 +1,4 @@
-"""Building an index of a field, beside key-value stores that are given keys and offsets.
+"""Building a key index, compared with key-value stores that load keys and offsets.
 
 Headrace reads the file, checks every row and takes its key. The others find all of
 that ready in memory, so that only their loading is timed.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from benchmarks.candidate import Candidate
 
-# What stores are loaded with is held in memory.
+# The keys and offsets for the stores are in memory.
 SIZE = 100_000_000
 ROWS_PER_SECOND = 1_000_000
 SCALING = 1.7
@@ -92,13 +92,13 @@ def store_load(path: str, store: str) -> Outcome:
 
 
 def ours(path: Path, version: int, threads: int) -> Candidate:
-    """Build with so many threads."""
+    """Build with `threads` threads."""
     name = f"headrace version {version}, {threads_text(threads)}"
     return probe(name, headrace_build, path, version, threads, modules=("headrace",))
 
 
 def build(settings: Settings) -> Benchmark:
-    """Ask for both versions, with one thread and with two."""
+    """Build both versions, with one thread and with two."""
     path = data_file("narrow", Extent(min(settings.size, SIZE)))
     with path.open("rb") as file:
         rows = sum(1 for _ in file)
@@ -107,7 +107,7 @@ def build(settings: Settings) -> Benchmark:
         for version in (1, 2)
         for threads in (1, 2)
     }
-    asked = Question(
+    question = Question(
         f"an index of {FIELD} of narrow rows",
         (
             *builds.values(),
@@ -116,11 +116,11 @@ def build(settings: Settings) -> Benchmark:
         ),
         path.stat().st_size,
     )
-    refs = {each: Ref(asked.label, made.name) for each, made in builds.items()}
+    refs = {each: Ref(question.label, made.name) for each, made in builds.items()}
     return Benchmark(
         SUITE.name,
         SUITE.doc,
-        (asked,),
+        (question,),
         targets=tuple(
             target
             for version in (1, 2)

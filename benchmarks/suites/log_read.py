@@ -51,7 +51,7 @@ def headrace_line(directory: str, total: int) -> Outcome:
 
 
 def plain_line(directory: str, total: int) -> Outcome:
-    """Take lines whose places are held in memory, and compare nothing."""
+    """Read lines whose offsets are in memory, without checksums."""
     (path,) = Path(directory).glob("*.jsonl")
     starts = [0]
     with path.open("rb") as file:
@@ -121,7 +121,7 @@ def opened_to_write(directory: str) -> Outcome:
 
 
 def partitions(count: int) -> Path:
-    """Find logs with so many records together, two of each time, or make them."""
+    """Find or make logs with `count` records in total, two for each time."""
     from headrace import LogWriter
 
     directory = DATA / f"log-partitions-{count}"
@@ -192,7 +192,7 @@ def plain_replay(directory: str) -> Outcome:
 
 
 def build(settings: Settings) -> Benchmark:
-    """Ask for lines, for a large log, and for several logs in the order of their times."""
+    """Measure single lines, opening a large log, and several logs merged by time."""
     headrace = {"modules": ("headrace",)}
     directory = kept_log(settings.size)
     with (directory / "00000000000000000000.jsonl").open("rb") as file:

@@ -1,4 +1,4 @@
-"""Appending to a log: what a commit costs beside its bytes and its sync, and making an index again.
+"""Appending to a log: the cost of a commit beyond its bytes and its sync, and index repair.
 
 Records have 200 bytes with their newline. Every log is a new one, which is removed again.
 """
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 RECORD = 200
 COMMIT = 1000
 COMMITS = 100
-"""How many of each are timed."""
+"""The number of timed calls of each kind."""
 
 BY_HAND = "write and fdatasync"
 COMMIT_RATIO = 2
@@ -112,7 +112,7 @@ def plain_many(count: int) -> Outcome:
 
 
 def kept_log(size: int) -> Path:
-    """Find the log of one segment with so many bytes, or make it."""
+    """Find or make the log of one segment with `size` bytes."""
     directory = DATA / f"log-{size}"
     if not directory.exists():
         with scratch() as making:
@@ -125,7 +125,7 @@ def kept_log(size: int) -> Path:
 
 
 def rebuilt(directory: str) -> Outcome:
-    """Make a lost index again; every line is checked."""
+    """Rebuild a lost index; every line is checked."""
     from headrace import Log
 
     with scratch() as making:
@@ -147,7 +147,7 @@ def counted(directory: str) -> Outcome:
 
 
 def build(settings: Settings) -> Benchmark:
-    """Ask for commits, for many records at once, and for an index."""
+    """Measure commits, bulk appends and an index repair."""
     headrace = {"modules": ("headrace",)}
     commits = Question(
         f"a commit of {COMMIT:,} records",

@@ -1,8 +1,8 @@
 """Queries on one thread: a field, whole rows, a count and a sum.
 
-Everyone gets the columns told and leaves the answer as lines in a file, so that the
-bytes can be compared. DuckDB takes part twice where it can also pass rows on as text:
-the faster one is the one to beat. A file small enough for jq is asked a second time.
+Every candidate gets the names of the columns and writes the answer as lines to a file, so that
+the bytes can be compared. DuckDB runs twice where it can also pass rows on as text: the faster
+one is the reference. The queries run again over a file that is small enough for jq.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Task: TypeAlias = Literal["project", "rare", "half", "count", "sum"]
 Care: TypeAlias = Literal["exactly", "loosely"]
 """How answers are compared: byte by byte, or so that 5 and 5.0 are the same."""
 Form: TypeAlias = Literal["columns", "text"]
-"""What DuckDB reads rows as."""
+"""The types with which DuckDB reads rows."""
 Type: TypeAlias = "str | list[Type] | Mapping[str, Type]"
 """int, float, bool, str, a list of one type, or the fields of a record."""
 
@@ -60,7 +60,7 @@ JQ_RATIO = 0.1
 class Shape:
     """A kind of rows; of 1 % the `field` is at least `rare`, of 50 % at least `half`.
 
-    `slow_polars`: whole rows would take Polars a minute, so it is asked on the
+    `slow_polars`: whole rows would take Polars a minute, so it runs on the
     smaller file.
     """
 
@@ -128,12 +128,12 @@ SHAPES = {
 
 
 def bound(shape: Shape, task: Task) -> float:
-    """Say what the field must reach."""
+    """Return the limit that the field must reach."""
     return shape.rare if task == "rare" else shape.half
 
 
 def number_text(text: str | float) -> str:
-    """Round to what sums of doubles agree on in any order."""
+    """Round so that sums of doubles agree in any order."""
     return f"{float(text):.6g}"
 
 
@@ -154,7 +154,7 @@ def output() -> tempfile._TemporaryFileWrapper[bytes]:
 
 
 def headrace_query(shape: Shape, task: Task) -> tuple[str, bool]:
-    """Write the query, and say whether it is about all rows at once."""
+    """Return the query, and whether it is a stream query."""
     match task:
         case "project":
             return "$.id", False
@@ -234,7 +234,7 @@ def duckdb_statement(
 
 
 def duckdb_probe(path: str, name: str, task: Task, form: Form) -> Outcome:
-    """One thread, columns told; or each row as text."""
+    """One thread, given columns; or each row as text."""
     import duckdb
 
     with output() as file:
@@ -282,7 +282,7 @@ def polars_frame(frame: polars.LazyFrame, shape: Shape, task: Task) -> polars.La
 
 
 def polars_probe(path: str, name: str, task: Task, care: Care) -> Outcome:
-    """One thread, columns told, written as they come."""
+    """One thread, given columns, streamed output."""
     os.environ["POLARS_MAX_THREADS"] = "1"
     import polars as pl
 
@@ -290,13 +290,13 @@ def polars_probe(path: str, name: str, task: Task, care: Care) -> Outcome:
     schema = {key: polars_type(of) for key, of in shape.columns.items()}
     with output() as file:
         with Meter() as meter:
-            asked = polars_frame(pl.scan_ndjson(path, schema=schema), shape, task)
+            frame = polars_frame(pl.scan_ndjson(path, schema=schema), shape, task)
             if task == "project":
-                asked.sink_csv(file.name, include_header=False)
+                frame.sink_csv(file.name, include_header=False)
             elif task in ("rare", "half"):
-                asked.sink_ndjson(file.name)
+                frame.sink_ndjson(file.name)
             else:
-                file.write(str(asked.collect().item()).encode())
+                file.write(str(frame.collect().item()).encode())
         lines = Path(file.name).read_bytes()
     return Outcome(answer(lines, task, care), meter.figures)
 
@@ -319,8 +319,8 @@ def jq_candidate(path: Path, shape: Shape, task: Task) -> Candidate:
 
 
 def main_question(path: Path, name: str, task: Task) -> Question:
-    """Ask the large file."""
-    asked = [
+    """Query the large file."""
+    candidates = [
         probe(
             "headrace",
             headrace_probe,
@@ -333,7 +333,7 @@ def main_question(path: Path, name: str, task: Task) -> Question:
         probe("DuckDB", duckdb_probe, path, name, task, "columns", modules=("duckdb",)),
     ]
     if task not in ("count", "sum"):
-        asked.append(
+        candidates.append(
             probe(
                 "DuckDB, rows as text",
                 duckdb_probe,
@@ -345,23 +345,23 @@ def main_question(path: Path, name: str, task: Task) -> Question:
             )
         )
     if not is_slow_polars(name, task):
-        asked.append(
+        candidates.append(
             probe(
                 "Polars", polars_probe, path, name, task, "exactly", modules=("polars",)
             )
         )
     size = path.stat().st_size
-    return Question(f"{LABELS[task]}, {name} rows", tuple(asked), size)
+    return Question(f"{LABELS[task]}, {name} rows", tuple(candidates), size)
 
 
 def is_slow_polars(name: str, task: Task) -> bool:
-    """Whether Polars is asked the smaller file only."""
+    """Whether Polars runs on the smaller file only."""
     return SHAPES[name].slow_polars and task in ("rare", "half")
 
 
 def small_question(path: Path, name: str, task: Task) -> Question:
-    """Ask the smaller file."""
-    asked = [
+    """Query the smaller file."""
+    candidates = [
         probe(
             "headrace",
             headrace_probe,
@@ -374,17 +374,17 @@ def small_question(path: Path, name: str, task: Task) -> Question:
         jq_candidate(path, SHAPES[name], task),
     ]
     if is_slow_polars(name, task):
-        asked.append(
+        candidates.append(
             probe(
                 "Polars", polars_probe, path, name, task, "loosely", modules=("polars",)
             )
         )
     size = path.stat().st_size
-    return Question(f"{LABELS[task]}, fewer {name} rows", tuple(asked), size)
+    return Question(f"{LABELS[task]}, fewer {name} rows", tuple(candidates), size)
 
 
 def targets(question: Question) -> list[Target]:
-    """Take no more CPU time than anybody, and a tenth of jq's."""
+    """Take no more CPU time than any other, and a tenth of jq's."""
     ours = Ref(question.label, "headrace")
     return [
         AtMostTimes(
@@ -398,7 +398,7 @@ def targets(question: Question) -> list[Target]:
 
 
 def build(settings: Settings) -> Benchmark:
-    """Ask everything of every kind of rows."""
+    """Run all queries over every kind of rows."""
     questions = []
     for name in SHAPES:
         large = data_file(name, Extent(settings.size))

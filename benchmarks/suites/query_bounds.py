@@ -1,4 +1,4 @@
-"""What a query reads when it needs a few rows, and holds when it needs all."""
+"""The bytes read by a query for a few rows, and the memory of a query over all."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NOISE = 1.05
 
 
 def headrace_few(path: str, query: str) -> Outcome:
-    """Ask all rows at once for the first ones."""
+    """Run a stream query for the first rows."""
     import headrace
 
     load_headrace()
@@ -48,7 +48,7 @@ def python_few(path: str, count: int) -> Outcome:
 
 
 def few_question(path: Path, query: str) -> Question:
-    """Ask for the first rows."""
+    """Query the first rows."""
     return Question(
         query,
         (
@@ -59,7 +59,7 @@ def few_question(path: Path, query: str) -> Question:
 
 
 def sum_question(label: str, path: Path) -> Question:
-    """Ask for a sum over all rows."""
+    """Query a sum over all rows."""
     ours = probe(
         "headrace",
         headrace_probe,
@@ -73,7 +73,7 @@ def sum_question(label: str, path: Path) -> Question:
 
 
 def build(settings: Settings) -> Benchmark:
-    """Ask for the first rows of a large file, and for sums of it and of a small one."""
+    """Query the first rows of a large file, and sums over it and over a small one."""
     large = data_file("narrow", Extent(settings.size))
     few = [few_question(large, query) for query in FEW]
     small_sum = sum_question(

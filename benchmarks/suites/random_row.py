@@ -1,7 +1,7 @@
 """Single rows by number, in no order.
 
-Every candidate answers with the same few rows. Whoever needs a scan for each
-is timed on those; the others are timed on many more, since a few fast calls
+Every candidate answers with the same few rows. A candidate that needs a scan for
+each is timed on these; the others are timed on many more, since a few fast calls
 cannot be timed well.
 """
 
@@ -29,13 +29,13 @@ SCAN_SIZE = 100_000_000
 
 
 def wanted(total: int, count: int) -> list[int]:
-    """Choose rows, the same ones for everybody."""
+    """Choose rows, the same for every candidate."""
     random = Random("rows")
     return [int(random.random() * total) for _ in range(count)]
 
 
 def timed(row: Callable[[int], object], total: int, count: int) -> Outcome:
-    """Give the time of one call, and the rows that all agree on."""
+    """Return the time of one call, and the rows to compare."""
     rows = wanted(total, count)
     with Meter() as meter:
         for number in rows:
@@ -45,7 +45,7 @@ def timed(row: Callable[[int], object], total: int, count: int) -> Outcome:
 
 
 def headrace_row(path: str) -> Outcome:
-    """Index the file first: what is timed is the access alone."""
+    """Index the file first, then time the access alone."""
     from headrace import open as open_rows
 
     with open_rows(path, index=False) as rows:
@@ -61,7 +61,7 @@ def headrace_raw_row(path: str) -> Outcome:
 
 
 def python_offsets_row(path: str) -> Outcome:
-    """Keep where every row begins: 8 bytes a row, and a seek."""
+    """Keep the offset of every row: 8 bytes a row, and a seek."""
     offsets = array("Q", [0])
     with Path(path).open("rb") as file:
         for line in file:
@@ -116,7 +116,7 @@ def polars_row(path: str, total: int) -> Outcome:
 
 
 def line_count(path: Path) -> int:
-    """Count the rows, for those who cannot say how many there are."""
+    """Count the rows, for candidates without a row count."""
     with path.open("rb") as file:
         return sum(
             block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b"")
@@ -124,7 +124,7 @@ def line_count(path: Path) -> int:
 
 
 def build(settings: Settings) -> Benchmark:
-    """Ask those with an index on the large file, and scanners on a smaller one."""
+    """Run candidates with an index on the large file, and scanners on a smaller one."""
     large = data_file("narrow", Extent(settings.size))
     seeking = Question(
         "one row of the narrow file",

@@ -72,7 +72,7 @@ def pyarrow_count(path: str) -> Outcome:
 
 
 def build(settings: Settings) -> Benchmark:
-    """Ask everybody for the number of rows."""
+    """Count the rows with every candidate."""
     path = data_file("narrow", Extent(settings.size))
     memchr_count, row_index = examples("memchr_count", "row_index")
     rows = Question(

@@ -28,7 +28,7 @@ NOISE = 1.05
 
 
 def question(size: int, row_index: Path) -> Question:
-    """Ask for the rows of a file with holes."""
+    """Count the rows of a file with holes."""
     path = data_file("sparse-rows", Extent(size))
     return Question(
         f"rows of a {bytes_text(size)} file with holes",
@@ -43,7 +43,7 @@ def question(size: int, row_index: Path) -> Question:
 
 
 def build(settings: Settings) -> Benchmark:
-    """Ask for a small file and one a hundred times as large."""
+    """Index a small file and one a hundred times as large."""
     (row_index,) = examples("row_index")
     small = question(settings.large // 100, row_index)
     large = question(settings.large, row_index)

@@ -41,12 +41,12 @@ def headrace_page(path: str, start: int) -> Outcome:
 
 
 def indexed(path: Path) -> int:
-    """Make sure that there is an index, and give the number of rows."""
+    """Build the index if it is missing; return the number of rows."""
     return int(run_once(probe("keep index", keep_index, path)).answer)
 
 
 def build(settings: Settings) -> Benchmark:
-    """Ask for the first page of a very large file and for one in the midst of rows."""
+    """Measure the first page of a very large file and a page in the middle."""
     sparse = data_file("sparse", Extent(settings.large))
     indexed(sparse)
     first = Question(

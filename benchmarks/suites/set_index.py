@@ -1,4 +1,4 @@
-"""The index of a whole set of shards: building it, and rows by key, beside that of one plain file."""
+"""Set index: building it, and rows by key, compared with the key index of a plain file."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def index_of(path: str, threads: int) -> Outcome:
 
 
 def rows_by_key(path: str, total: int) -> Outcome:
-    """Take rows by the index that is beside the file or the set."""
+    """Read rows by the index of the file or the set."""
     from headrace import KeyIndex
 
     with KeyIndex(path, FIELD, strict=True) as keys:
@@ -45,12 +45,12 @@ def rows_by_key(path: str, total: int) -> Outcome:
 
 
 def ours(name: str, function: object, path: Path, *more: int) -> Candidate:
-    """Ask headrace."""
+    """Make a candidate of headrace."""
     return probe(name, function, path, *more, modules=("headrace",))  # type: ignore[arg-type]
 
 
 def build(settings: Settings) -> Benchmark:
-    """Ask for an index of a set with one thread and with two, and for rows."""
+    """Build the index of a set with one thread and with two, and read rows."""
     from headrace import KeyIndex
 
     path = data_file("narrow", Extent(min(settings.size, SIZE)))
@@ -68,7 +68,7 @@ def build(settings: Settings) -> Benchmark:
         ),
         path.stat().st_size,
     )
-    asked = Question(
+    question = Question(
         f"one row by {FIELD}",
         (
             ours("headrace, a set", rows_by_key, shards, rows),
@@ -79,11 +79,11 @@ def build(settings: Settings) -> Benchmark:
     return Benchmark(
         SUITE.name,
         SUITE.doc,
-        (made, asked),
+        (made, question),
         targets=(
             AtMost(one, "time", rows / ROWS_PER_SECOND),
             AtLeast(two, one, SCALING),
-            AtMost(Ref(asked.label, "headrace, a set"), "time", LIMIT),
+            AtMost(Ref(question.label, "headrace, a set"), "time", LIMIT),
         ),
     )
 

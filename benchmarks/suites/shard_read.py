@@ -39,17 +39,17 @@ if TYPE_CHECKING:
 
 OURS = "headrace, decoded"
 NOWHERE = Path(os.devnull)
-# As fast as a program, but for noise.
+# As fast as a tool, with an allowance for noise.
 SPEED = 0.95
 
 
 def kept(to: Path, stdout: bytes = b"") -> Outcome:
-    """Read the answer of what was written, if it was not thrown away."""
+    """Return the answer for the written output, unless it was discarded."""
     return nothing(stdout) if to == NOWHERE else kept_plain(to)
 
 
 def headrace_decoded(folder: str, threads: int, to: str) -> Outcome:
-    """Decode all parts with so many threads."""
+    """Decode all parts with `threads` threads."""
     from headrace.kernel.rows import Decoding
     from headrace.store.files.decoded import decoded
     from headrace.store.files.source import expand
@@ -93,7 +93,7 @@ def module_rows(folder: str, codec: str) -> Outcome:
 
 
 def decoding(folder: Path, codec: str, size: int, to: Path) -> Question:
-    """Ask everybody for the bytes of a set, in a file or nowhere."""
+    """Decode a set with every candidate, to a file or to nothing."""
     peer = CODECS[codec]
 
     def ours(name: str, threads: int) -> Candidate:
@@ -124,7 +124,7 @@ def decoding(folder: Path, codec: str, size: int, to: Path) -> Question:
 
 
 def taking_rows(folder: Path, codec: str, size: int) -> Question:
-    """Ask for the rows of a set."""
+    """Read the rows of a set."""
     module = CODECS[codec].module
     return Question(
         f"rows of {codec} shards",
@@ -142,14 +142,17 @@ def taking_rows(folder: Path, codec: str, size: int) -> Question:
     )
 
 
-def targets(asked: Question, codec: str) -> tuple[Target, ...]:
-    """Hold one thread against the program."""
-    ours, peer = Ref(asked.label, OURS), Ref(asked.label, CODECS[codec].decompress)
+def targets(question: Question, codec: str) -> tuple[Target, ...]:
+    """Compare one thread with the tool."""
+    ours, peer = (
+        Ref(question.label, OURS),
+        Ref(question.label, CODECS[codec].decompress),
+    )
     return AtMostTimes(ours, peer, "cpu", 1 / SPEED), AtLeast(ours, peer, SPEED)
 
 
 def build(settings: Settings) -> Benchmark:
-    """Ask for the bytes of sets of both codecs, and for their rows."""
+    """Read the bytes and the rows of sets with both codecs."""
     path = data_file("narrow", Extent(settings.size))
     size = path.stat().st_size
     questions: list[Question] = []

@@ -61,7 +61,7 @@ def block_file(path: Path, codec: str) -> Path:
 
 
 def build(settings: Settings) -> Benchmark:
-    """Ask for rows of a large file, and those who scan for rows of a smaller one."""
+    """Read rows of a large file, and with scanning candidates of a smaller one."""
     path = data_file("narrow", Extent(settings.size))
     smaller = data_file("narrow", Extent(min(settings.size, SCAN_SIZE)))
     total = line_count(smaller)

@@ -81,14 +81,14 @@ def candidates(path: Path, codec: str) -> list[Candidate]:
 
 
 def question(size: int) -> Question:
-    """Ask for the number of rows of everything that writes or reads them."""
+    """Run every candidate that writes or reads rows; the answer is their number."""
     path = data_file("narrow", Extent(size))
-    asked = [each for codec in CODECS for each in candidates(path, codec)]
-    return Question(f"rows of {bytes_text(size)}", tuple(asked), path.stat().st_size)
+    measured = [each for codec in CODECS for each in candidates(path, codec)]
+    return Question(f"rows of {bytes_text(size)}", tuple(measured), path.stat().st_size)
 
 
 def build(settings: Settings) -> Benchmark:
-    """Ask for a tenth of the rows, and for all."""
+    """Measure a tenth of the rows, and all."""
     small, large = question(settings.size // 10), question(settings.size)
     return Benchmark(
         SUITE.name,

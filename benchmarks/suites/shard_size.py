@@ -1,4 +1,4 @@
-"""What blocks cost in bytes, beside one stream of the same library and of others."""
+"""The size of blocks, compared with one stream of the same library and of others."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from benchmarks.suites.shard_write import headrace_write
 if TYPE_CHECKING:
     from pathlib import Path
 
-# One block is held in memory, and one so large shows what there is to show.
+# One block is in memory at a time; this size shows the full effect.
 LARGEST = 100_000_000
 IN_BLOCKS, WHOLE = "headrace, 256 KiB blocks", "headrace, one block"
-# Of gzip, whose window is small; that of zstd is not, and what it costs is only told.
+# For gzip, whose window is small; zstd has a large window, so its cost has no target.
 ALLOWED = 1.02
 
 
 def question(path: Path, codec: str) -> Question:
-    """Ask for the rows in blocks, and in one piece."""
+    """Compress the rows in blocks, and as one stream."""
     peer, size = CODECS[codec], path.stat().st_size
     modules = ("headrace", peer.module)
     file = output(path, f"shard-size-{codec}.out")
@@ -52,15 +52,15 @@ def question(path: Path, codec: str) -> Question:
 
 
 def build(settings: Settings) -> Benchmark:
-    """Ask for each codec; the target is that of gzip."""
+    """Measure each codec; only gzip has a target."""
     path = data_file("narrow", Extent(min(settings.size, LARGEST)))
-    asked = {codec: question(path, codec) for codec in CODECS}
-    label = asked["gzip"].label
+    questions = {codec: question(path, codec) for codec in CODECS}
+    label = questions["gzip"].label
     in_blocks, whole = Ref(label, IN_BLOCKS), Ref(label, WHOLE)
     return Benchmark(
         SUITE.name,
         SUITE.doc,
-        tuple(asked.values()),
+        tuple(questions.values()),
         metric="bytes_written",
         targets=(AtMostTimes(in_blocks, whole, "bytes_written", ALLOWED),),
     )

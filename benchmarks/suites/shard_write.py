@@ -1,8 +1,8 @@
-"""Writing compressed rows, in blocks that can be entered, beside those who write one stream.
+"""Writing compressed rows in seekable blocks, compared with tools that write one stream.
 
-Headrace takes whole lines, about 1 MiB of them at a time. What reading those costs,
-and passing them on without compressing, is asked for separately. Its files are
-synced to the disk before they get their names, which programs do not do.
+Headrace takes whole lines, about 1 MiB of them at a time. The cost of reading them
+and passing them on without compression is measured separately. Its files are
+synced to the disk before they are renamed, which the tools do not do.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ OURS = "headrace write_lines"
 OURS_TWO = "headrace write_lines, 2 threads"
 OURS_CHECKED = "headrace write_lines, validated"
 BLOCK = 256 * KIB
-# As fast as a program, but for noise; two threads as two, but for what is done in order.
+# As fast as a tool, with an allowance for noise, and for the sequential work with two threads.
 SPEED, SCALING = 0.95, 1.8
 
 
@@ -123,7 +123,7 @@ def shard_write(path: Path, codec: str, threads: int) -> Candidate:
 
 
 def question(path: Path, codec: str) -> Question:
-    """Ask everybody to write the rows with a codec."""
+    """Write the rows with a codec, with every candidate."""
     peer = CODECS[codec]
     modules = ("headrace", peer.module)
     file = output(path, f"shard-write-{codec}.out")
@@ -161,10 +161,10 @@ def question(path: Path, codec: str) -> Question:
     )
 
 
-def targets(asked: Question, codec: str) -> tuple[Target, ...]:
-    """Hold one thread against the program, and two threads against one."""
-    ours, two = Ref(asked.label, OURS), Ref(asked.label, OURS_TWO)
-    peer = Ref(asked.label, " ".join(CODECS[codec].compress[:2]))
+def targets(question: Question, codec: str) -> tuple[Target, ...]:
+    """Compare one thread with the tool, and two threads with one."""
+    ours, two = Ref(question.label, OURS), Ref(question.label, OURS_TWO)
+    peer = Ref(question.label, " ".join(CODECS[codec].compress[:2]))
     return (
         AtMostTimes(ours, peer, "cpu", 1 / SPEED),
         AtLeast(ours, peer, SPEED),
@@ -173,7 +173,7 @@ def targets(asked: Question, codec: str) -> tuple[Target, ...]:
 
 
 def build(settings: Settings) -> Benchmark:
-    """Ask for each codec, and for what is not compression."""
+    """Measure each codec, and the work besides compression."""
     path = data_file("narrow", Extent(settings.size))
     file = output(path, "shard-write-plain.out")
     size = path.stat().st_size
@@ -197,8 +197,8 @@ def build(settings: Settings) -> Benchmark:
         (*compressed.values(), plain, reading),
         targets=tuple(
             target
-            for codec, asked in compressed.items()
-            for target in targets(asked, codec)
+            for codec, question in compressed.items()
+            for target in targets(question, codec)
         ),
     )
 

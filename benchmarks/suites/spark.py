@@ -75,7 +75,7 @@ def spark_type(kind: Type) -> str:
 
 
 def schema_of(shape: Shape, task: Task) -> str:
-    """Name the columns that a task needs."""
+    """Return the columns that a task needs."""
     wanted = [shape.field] if task == "sum" else list(shape.columns)
     return ", ".join(f"`{name}` {spark_type(shape.columns[name])}" for name in wanted)
 
@@ -83,7 +83,7 @@ def schema_of(shape: Shape, task: Task) -> str:
 def frame_of(
     spark: SparkSession, path: str, shape: Shape, task: Task, form: Form
 ) -> DataFrame:
-    """Read a file, as each of the two is best used."""
+    """Read a file with the fastest settings of each reader."""
     schema = schema_of(shape, task)
     if form == "spark":
         frame = spark.read.schema(schema).json(path)
@@ -120,14 +120,14 @@ def read(spark: SparkSession, path: str, kind: str, task: Task, form: Form) -> O
 
 
 def query_sum(path: str, shape: Shape) -> str:
-    """Ask a query with tasks of Spark."""
+    """Run a query with Spark tasks."""
     from headrace import open as open_rows
 
     with open_rows(path, index=False) as rows:
-        asked = rows.query(
+        result = rows.query(
             f"$.rows().sum({shape.field})", engine="spark", master=spark_server.master()
         )
-        (total,) = asked.to_list()
+        (total,) = result.to_list()
     return number_text(total)
 
 
@@ -157,7 +157,9 @@ def make_table(spark: SparkSession, path: str, table: str) -> Outcome:
     return Outcome("")
 
 
-def asked(name: str, function: str, *arguments: str | int | Path) -> Candidate:
+def spark_candidate(
+    name: str, function: str, *arguments: str | int | Path
+) -> Candidate:
     """Make a candidate of a function of this module that gets the session."""
     where = f"{__name__}:{function}"
     return probe(
@@ -171,17 +173,20 @@ def asked(name: str, function: str, *arguments: str | int | Path) -> Candidate:
 
 
 def reading(label: str, path: Path, kind: str, task: Task, *, query: bool) -> Question:
-    """Ask one file."""
+    """Read one file."""
     forms: list[Form] = ["headrace", *(["query"] if query else []), "spark"]  # type: ignore[list-item]
     return Question(
         label,
-        tuple(asked(NAMES[form], "read", path, kind, task, form) for form in forms),
+        tuple(
+            spark_candidate(NAMES[form], "read", path, kind, task, form)
+            for form in forms
+        ),
         path.stat().st_size,
     )
 
 
 def gzipped(path: Path) -> Path:
-    """Compress a file as a whole, as anybody would."""
+    """Compress a file as one stream."""
     packed = path.with_name(f"{path.name}.gz")
     if not packed.exists():
         unfinished = packed.with_suffix(".unfinished")
@@ -192,14 +197,20 @@ def gzipped(path: Path) -> Path:
 
 
 def splitting(path: Path) -> Question:
-    """Ask a set of shards, and the same rows as one file that cannot be cut."""
+    """Read a set of shards, and the same rows as one file that cannot be split."""
     one, shards = gzipped(path), shards_of(path, "zstd")
     return Question(
         "sum of one field, compressed narrow rows",
         (
-            asked("headrace, zstd shards", "read", shards, "narrow", "sum", "headrace"),
-            asked("headrace, one .gz", "read", one, "narrow", "sum", "headrace"),
-            asked("spark.read.json, one .gz", "read", one, "narrow", "sum", "spark"),
+            spark_candidate(
+                "headrace, zstd shards", "read", shards, "narrow", "sum", "headrace"
+            ),
+            spark_candidate(
+                "headrace, one .gz", "read", one, "narrow", "sum", "headrace"
+            ),
+            spark_candidate(
+                "spark.read.json, one .gz", "read", one, "narrow", "sum", "spark"
+            ),
         ),
         path.stat().st_size,
     )
@@ -211,21 +222,21 @@ def writing(path: Path) -> Question:
     return Question(
         "write narrow rows",
         (
-            asked("headrace, gzip", "write", table, "headrace", "gzip"),
-            asked("headrace, zstd", "write", table, "headrace", "zstd"),
-            asked("df.write.json, gzip", "write", table, "spark", "gzip"),
+            spark_candidate("headrace, gzip", "write", table, "headrace", "gzip"),
+            spark_candidate("headrace, zstd", "write", table, "headrace", "zstd"),
+            spark_candidate("df.write.json, gzip", "write", table, "spark", "gzip"),
         ),
         path.stat().st_size,
     )
 
 
 def tasks_text(count: int) -> str:
-    """Say how many tasks of ours there are."""
+    """Return the number of headrace's tasks."""
     return "1 task" if count == 1 else f"{count} tasks"
 
 
 def growth(size: int) -> list[Question]:
-    """Ask files of a sixteenth, a quarter and all of the rows."""
+    """Read files with a sixteenth, a quarter and all of the rows."""
     questions = []
     for share in STEPS:
         path = data_file("narrow", Extent(size // share))
@@ -236,7 +247,7 @@ def growth(size: int) -> list[Question]:
 
 
 def prepare(path: Path) -> None:
-    """Start Spark and have it make the table."""
+    """Make the table in the Spark server."""
     if find_spec("pyspark") is None or find_spec("pyarrow") is None:
         return  # the candidates are left out
     spark_server.start()
@@ -247,7 +258,7 @@ def prepare(path: Path) -> None:
 
 
 def targets(questions: dict[tuple[str, Task], Question]) -> list[Target]:
-    """Be at least so many times as fast as Spark's own reader."""
+    """Require a multiple of the speed of Spark's own reader."""
     return [
         AtLeast(
             Ref(question.label, NAMES["headrace"]),
@@ -259,7 +270,7 @@ def targets(questions: dict[tuple[str, Task], Question]) -> list[Target]:
 
 
 def build(settings: Settings) -> Benchmark:
-    """Ask everything in one session."""
+    """Run all candidates in one session."""
     narrow = data_file("narrow", Extent(settings.size))
     prepare(narrow)
     tiny = data_file("narrow", Extent(1, "rows"))

@@ -68,7 +68,7 @@ def build_index(spark: SparkSession, path: str, kind: Kind, name: str) -> Outcom
     )
 
 
-def asked(name: str, path: Path, kind: Kind) -> Candidate:
+def spark_candidate(name: str, path: Path, kind: Kind) -> Candidate:
     """Make a candidate of the function that gets the session."""
     return probe(
         name,
@@ -83,8 +83,8 @@ def asked(name: str, path: Path, kind: Kind) -> Candidate:
 
 
 def building(label: str, path: Path, kind: Kind, names: tuple[str, ...]) -> Question:
-    """Ask for an index of one file."""
-    candidates = tuple(asked(name, path, kind) for name in names)
+    """Build the index of one file."""
+    candidates = tuple(spark_candidate(name, path, kind) for name in names)
     return Question(label, candidates, path.stat().st_size)
 
 

@@ -1,4 +1,4 @@
-"""What a query on Spark takes, whatever it asks, above Spark's own start."""
+"""The fixed cost of a query on Spark, beyond Spark's own start."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ALLOWANCE = 2.0
 """Seconds."""
 
 BARE = f"import headrace.spark; spark = headrace.spark.session({master()!r})"
-# What the first job takes that has nothing of headrace in it.
+# The cost of a first job without headrace.
 JOB = f"{BARE}; spark.range(3).selectExpr('sum(id)').first()"
 
 

@@ -1,7 +1,7 @@
-"""Streaming from a log to shards, beside a job that does the same at once, and Spark's own.
+"""Streaming from a log to shards, compared with one batch job and with Spark's own stream.
 
-All run in one session, which `benchmarks.spark_server` holds. A query reads what is there, in
-batches of so many bytes, and ends. Answers are a count and a sum of hashes of all columns.
+All run in the session of `benchmarks.spark_server`. A query reads the current content in
+batches of a fixed number of bytes, and ends. Answers are a count and a sum of hashes of all columns.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ STREAMED = "spark-streamed"
 
 
 def stream(spark: SparkSession, log: str, form: Form, batch_bytes: int) -> Outcome:
-    """Bring a log into shards; what was written is read afterwards."""
+    """Copy a log into shards, and read the output afterwards."""
     folder = DATA / STREAMED
     shutil.rmtree(folder, ignore_errors=True)
     out = str(folder / "out")
@@ -63,7 +63,7 @@ def stream(spark: SparkSession, log: str, form: Form, batch_bytes: int) -> Outco
 
 
 def run(frame: DataFrame, kind: str, out: str) -> None:
-    """Write all that a stream has now."""
+    """Write the current content of a stream."""
     writer = frame.writeStream.format(kind)
     writer = writer.option("checkpointLocation", f"{out}-checkpoint")
     if kind == "json":
@@ -78,7 +78,7 @@ def reduced(frame: DataFrame) -> str:
     return f"{count} rows, {total}"
 
 
-def asked(form: Form, log: Path, batch_bytes: int) -> Candidate:
+def spark_candidate(form: Form, log: Path, batch_bytes: int) -> Candidate:
     """Make a candidate that gets the session."""
     return probe(
         NAMES[form],
@@ -101,7 +101,7 @@ def build(settings: Settings) -> Benchmark:
     batch_bytes = max(settings.size // BATCHES, MIB)
     question = Question(
         f"{count:,} records from a log to shards",
-        tuple(asked(form, log, batch_bytes) for form in NAMES),
+        tuple(spark_candidate(form, log, batch_bytes) for form in NAMES),
         settings.size,
     )
     return Benchmark(

@@ -1,4 +1,4 @@
-"""How long it takes to get going."""
+"""The time that headrace takes to start."""
 
 from __future__ import annotations
 

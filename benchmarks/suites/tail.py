@@ -1,4 +1,4 @@
-"""The last rows of a file that nobody has indexed."""
+"""The last rows of a file without an index."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def python_tail(path: str) -> Outcome:
 
 
 def build(settings: Settings) -> Benchmark:
-    """Ask for the end of a very large file."""
+    """Read the end of a very large file."""
     path = data_file("sparse", Extent(settings.large))
     ours = probe("headrace ds.tail", headrace_tail, path, modules=("headrace",))
     question = Question(

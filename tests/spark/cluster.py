@@ -1,4 +1,4 @@
-"""A real cluster: a master and two workers, each a process of its own, on loopback."""
+"""A real cluster on loopback: a master and two workers, each a separate process."""
 
 import os
 import signal
@@ -30,7 +30,7 @@ SETTINGS = {
     "spark.scheduler.minRegisteredResourcesRatio": 1.0,
     "spark.scheduler.maxRegisteredResourcesWaitingTime": f"{PATIENCE}s",
 }
-"""What a driver has to say to such a cluster."""
+"""The settings of a driver for such a cluster."""
 
 
 @contextmanager
@@ -67,8 +67,8 @@ def free_port():
 
 
 def environment():
-    """Return the variables that drivers and workers are started with."""
-    # What tests bring along can be imported there.
+    """Return the environment of drivers and workers."""
+    # Modules of the tests can be imported there.
     path = on_path(os.environ.get("PYTHONPATH", ""))
     return os.environ | {
         "HEADRACE_SHARED": "/",  # all of them are this machine
@@ -82,7 +82,7 @@ def environment():
 
 @contextmanager
 def cluster(directory, hosts=(LOOPBACK, LOOPBACK)):
-    """Give the URL of a master with a worker at each of `hosts`."""
+    """Yield the URL of a master with a worker at each of `hosts`."""
     port = free_port()
     url = f"spark://{LOOPBACK}:{port}"
     page = ("--webui-port", "0")
@@ -100,7 +100,7 @@ def cluster(directory, hosts=(LOOPBACK, LOOPBACK)):
             # For several applications, each with a core of each worker.
             room = ("-c", "4", "-m", "4g", "-d", str(log.with_suffix("")))
             arguments = (worker, "--host", host, *page, *room, url)
-            # An executor says where it is by this.
+            # An executor reports this address.
             at = environment() | {"SPARK_LOCAL_IP": host}
             parts.enter_context(spark_class(log, at, *arguments))
         for log in logs:
@@ -109,7 +109,7 @@ def cluster(directory, hosts=(LOOPBACK, LOOPBACK)):
 
 
 def run_driver(script, *arguments):
-    """Run a program with a Spark session of its own to its end; return what it prints."""
+    """Run a program with its own Spark session to its end; return its output."""
     done = subprocess.run(
         [sys.executable, "-c", script, *arguments],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""One Spark for all tests, and one cluster: starting it costs more than everything else here."""
+"""One Spark session and one cluster for all tests: their start costs more than the tests."""
 
 import os
 import sys
@@ -13,7 +13,7 @@ from tests.stores import on_path
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory):
-    # Workers know the object store of the tests by it.
+    # Workers import the object store of the tests from it.
     os.environ["PYTHONPATH"] = on_path(os.environ.get("PYTHONPATH", ""))
     session = headrace.spark.session(
         "local[2,4]",

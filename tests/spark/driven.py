@@ -1,7 +1,7 @@
-"""A stream whose reader is driven by hand, as Spark would, without Java.
+"""A stream whose reader the test calls as Spark would, without Java.
 
-Offsets go through JSON as they do in a checkpoint directory; a *restart* is a new reader that
-knows nothing but those.
+Offsets pass through JSON as in a checkpoint directory; a *restart* is a new reader that
+gets only the offsets.
 """
 
 import json
@@ -24,12 +24,12 @@ LINES = StructType(
 
 
 def sent(value):
-    """Return a value as it is in another process."""
+    """Return a value as another process unpickles it."""
     return PICKLED.loads(PICKLED.dumps(value))
 
 
 class Stream:
-    """A streaming read and its checkpoint: the offsets of batches, of which all were done."""
+    """A streaming read and its checkpoint: the offset of the last finished batch."""
 
     def __init__(self, *paths, schema=LINES, **options):
         self._options = {
@@ -53,12 +53,12 @@ class Stream:
         return None if self._end is None else json.loads(self._end)
 
     def batch(self, limit=None):
-        """Run a batch; return its rows, None if there is nothing to read."""
+        """Run a batch; return its rows, None without new rows."""
         planned = self.plan(limit)
         return None if planned is None else self.run(planned)
 
     def plan(self, limit=None):
-        """Say how far the next batch goes, as Spark writes down before it begins."""
+        """Return the end offset of the next batch, which Spark stores before the batch begins."""
         start = self.end
         if start is None:
             start = self.reader.initialOffset()
@@ -68,7 +68,7 @@ class Stream:
         return None if end == self._end else end
 
     def run(self, end):
-        """Run a batch up to an offset, and be done with it."""
+        """Run and finish a batch up to an offset."""
         rows = self.rows(self.end, json.loads(end))
         self._end = end
         return rows
@@ -85,7 +85,7 @@ class Stream:
         ]
 
     def available_now(self):
-        """Run batches until there is nothing more of what there is now."""
+        """Run batches up to the current end."""
         self.reader.prepareForTriggerAvailableNow()
         batches = []
         while (rows := self.batch()) is not None:
@@ -94,7 +94,7 @@ class Stream:
         return batches
 
     def rest(self):
-        """Return all rows that are there."""
+        """Return all remaining rows."""
         return [row for batch in self.available_now() for row in batch]
 
 

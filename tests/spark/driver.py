@@ -1,7 +1,7 @@
-"""A driver of the tests' cluster: one session, which does what tests ask of it.
+"""A driver of the tests' cluster: one session that runs functions of the tests.
 
-A test names a function, which is called in the driver's process with an `Asked` and plain data,
-and gives plain data back. So the many tests of a cluster cost one start of a session.
+A test names a function. The driver's process calls it with a `DriverContext` and plain data,
+and it returns plain data. So all tests of the cluster start one session.
 """
 
 import importlib
@@ -21,8 +21,8 @@ from tests.spark.sabotage import VARIABLE, Sabotage
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a function that runs in the driver has: what it patches is undone at its end."""
+class DriverContext:
+    """The session of the driver for a function; its patches are undone when it ends."""
 
     spark: Any
     master: str
@@ -31,11 +31,11 @@ class Asked:
 
 
 def sabotaged(directory):
-    """Return the settings of a session whose workers do what is ordered in a directory."""
+    """Return the settings of a session whose workers follow the orders in a directory."""
     return SETTINGS | {
         "spark.python.daemon.module": "tests.spark.sabotage",
         f"spark.executorEnv.{VARIABLE}": directory,
-        # A worker is what was ordered when it was made.
+        # A worker reads its order when it starts.
         "spark.python.worker.reuse": False,
         "spark.sql.shuffle.partitions": 2,
     }
@@ -58,9 +58,9 @@ class Driver:
             )
 
     def __call__(self, function, *arguments):
-        """Call a function there; return what it does."""
-        asked = [function.__module__, function.__name__, arguments]
-        self._process.stdin.write(json.dumps(asked, default=str) + "\n")
+        """Call a function in the driver; return its result."""
+        call = [function.__module__, function.__name__, arguments]
+        self._process.stdin.write(json.dumps(call, default=str) + "\n")
         self._process.stdin.flush()
         answer = self._process.stdout.readline()
         assert answer, self._said.read_text(errors="replace")
@@ -73,15 +73,16 @@ class Driver:
         self._process.communicate()
 
 
-def _answer(asked, module, name, arguments):
+def _answer(context, module, name, arguments):
     try:
-        with asked.patch.context() as patch:
+        with context.patch.context() as patch:
             function = getattr(importlib.import_module(module), name)
-            asked.sabotage.give("nothing")
+            context.sabotage.give("nothing")
             result = function(
-                Asked(asked.spark, asked.master, asked.sabotage, patch), *arguments
+                DriverContext(context.spark, context.master, context.sabotage, patch),
+                *arguments,
             )
-    except Exception:  # noqa: BLE001, told to whoever asked
+    except Exception:  # noqa: BLE001, returned to the test
         return None, traceback.format_exc()
     return result, None
 
@@ -90,14 +91,14 @@ def main(master, directory):
     import headrace.spark
 
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    # Whatever else is printed is no answer.
+    # Other output must not mix with answers.
     os.dup2(2, 1)
     sabotage = Sabotage(directory)
     sabotage.give("nothing")
     spark = headrace.spark.session(master, **sabotaged(directory))
-    asked = Asked(spark, master, sabotage, pytest.MonkeyPatch())
+    context = DriverContext(spark, master, sabotage, pytest.MonkeyPatch())
     for line in sys.stdin:
-        answers.write(json.dumps(_answer(asked, *json.loads(line))) + "\n")
+        answers.write(json.dumps(_answer(context, *json.loads(line))) + "\n")
         answers.flush()
 
 

@@ -1,4 +1,4 @@
-"""A small file with everything that can be wrong with a row."""
+"""A small file with every kind of faulty row."""
 
 ROWS = [
     b'{"id":1,"name":"a\\tb","at":"2024-02-29T12:00:00+02:00","tags":["x",null]}',

@@ -1,9 +1,9 @@
-"""A driver that is killed while it does several things, each at a moment of its own.
+"""A driver that is killed while it runs several operations, each at a different moment.
 
-All of them are in one directory, by their names: what is done, and the moment. Each comes to
-its moment, makes a mark and waits, and the next is begun. When all of them wait, all processes of
-the driver are killed, as when a machine dies: the commit of a write, and that of a
-batch, is a process of Python beside the driver's Java.
+Each operation has a directory whose name has the operation and the moment. At its moment it
+makes a mark and waits, and the next operation begins. When all of them wait, all processes of
+the driver are killed, as when a machine fails: the commit of a write or of a batch runs in a
+Python process beside the driver's Java.
 """
 
 import os
@@ -47,10 +47,10 @@ THINGS = [
     "keys-publish",
     "set-publish",
 ]
-"""What is done before anything is scanned by tasks that wait."""
+"""The operations that begin before the scans."""
 
 SCANS = ["set-scan", "graph-scan"]
-"""What is killed while a task of it reads."""
+"""The operations that are killed while one of their tasks reads."""
 
 
 def mark(path):
@@ -109,7 +109,7 @@ class Source(HeadraceSource):
 
 
 class Doing:
-    """All that is done, each in a thread."""
+    """The operations, each run in a thread."""
 
     def __init__(self, spark, master):
         self.spark = spark
@@ -150,7 +150,7 @@ class Doing:
 
 
 def wait_in_builds():
-    """Let builds of indexes wait where the name of their directory says."""
+    """Make index builds wait at the moment in the name of their directory."""
 
     def waiting(build, moment, place):
         def at(*arguments):
@@ -166,12 +166,12 @@ def wait_in_builds():
 
     _Begun.take = waiting(_Begun.take, "take", of_file)
     _Begun.publish = waiting(_Begun.publish, "publish", of_file)
-    # The segments have their names, the manifest has not.
+    # The segments are renamed, the manifest is not.
     commit.publish = waiting(commit.publish, "publish", lambda index: index.parent)
 
 
 class Begun:
-    """What was begun, each thing in a thread."""
+    """The operations that have begun, each in a thread."""
 
     def __init__(self, doing, directory):
         self._doing, self._directory = doing, directory
@@ -183,7 +183,7 @@ class Begun:
         self._threads = []
 
     def begin(self, name, reached):
-        """Begin something, and wait until it waits; nothing may end before it is killed."""
+        """Begin an operation, and wait until it waits; none may end before it is killed."""
         what = getattr(self._doing, name.partition("-")[0])
         self._threads.append(self._pool.submit(what, self._directory / name))
 
@@ -219,7 +219,7 @@ def main(master, directory):
 
 
 def kill_driver(master, directory):
-    """Start a driver, and kill all that belongs to it when everything waits."""
+    """Start a driver, and kill all of its processes when all operations wait."""
     said = directory / "driver.log"
     with said.open("wb") as output:
         driver = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""A small file with everything that can go wrong at the edge of a split."""
+"""A small file with the difficult lines at the boundary of a split."""
 
 from tests.reference.slow_rows import slow_rows
 
@@ -23,7 +23,7 @@ NASTY = b"".join(
 
 
 def expected(data, path=None, max_line=MAX_LINE):
-    """List what a read of the default schema gives, as plain tuples."""
+    """Return the rows of a read with the default schema, as plain tuples."""
     return [
         (str(path), offset, row, content if len(content) <= max_line else None)
         for row, (offset, content) in enumerate(slow_rows(data))

@@ -1,4 +1,4 @@
-"""The processes of a program that was started as a session of its own."""
+"""The processes of a program that was started in a new session."""
 
 import os
 import signal
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def processes(session):
-    """Return the command lines of those that are not dead yet, by number."""
+    """Return the command lines of the live processes of a session, by process id."""
     found = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -22,7 +22,7 @@ def processes(session):
 
 
 def kill(session):
-    """Kill all of them, and those that they start meanwhile."""
+    """Kill all processes of a session, and the processes that they start meanwhile."""
     while left := processes(session):
         for process in left:
             with suppress(ProcessLookupError):
@@ -31,7 +31,7 @@ def kill(session):
 
 
 def until(reached, patience=60):
-    """Wait for something; return what it is at last."""
+    """Wait until `reached` returns a true value; return its last value."""
     give_up = time.monotonic() + patience
     while not (found := reached()) and time.monotonic() < give_up:
         time.sleep(0.02)

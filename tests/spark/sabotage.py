@@ -1,10 +1,10 @@
-"""Python workers in which things go wrong.
+"""Sabotage: Python workers that fail on order.
 
-Spark starts this daemon instead of its own (`spark.python.daemon.module`). What goes wrong is
-written in the file `order` of the directory that SABOTAGE names; each time it does, there
-is a line more in its file `done`. All of it happens to task 1: when it has read some rows, or
-has just finished a file, or looked some nodes up. An order that ends with ``at segment`` waits
-until it has written a segment of an index.
+Spark starts this daemon instead of its own (`spark.python.daemon.module`). The file `order` of
+the directory in SABOTAGE names the fault; each time it happens, the file `done` gets a
+line. It happens to task 1 only: after it has read some rows, finished a file or looked up
+some nodes. An order that ends with ``at segment`` happens after the task has written a segment
+of an index.
 """
 
 import os
@@ -23,7 +23,7 @@ ATTEMPTS_THAT_FAIL = {"once": 1, "three times": 3, "always": 1000}
 
 
 class Sabotage:
-    """A directory with an order, and with what was done about it."""
+    """A directory with an order, and a file that counts its executions."""
 
     def __init__(self, directory):
         self._order = Path(directory, "order")
@@ -37,7 +37,7 @@ class Sabotage:
         return self._order.read_text()
 
     def done(self):
-        """Return how often it was done."""
+        """Return how often the order was executed."""
         return self._done.read_text().count("\n") if self._done.exists() else 0
 
     def note(self, what):
@@ -55,13 +55,13 @@ def kill_executor():
 
 
 def wait(sabotage):
-    """Wait until something else is ordered, or for the end of the executor."""
+    """Wait until the order changes or the executor ends."""
     while sabotage.order() == "wait":
         time.sleep(0.05)
 
 
 def strike(sabotage, task, place=None):
-    """Do what was ordered to an attempt at a task."""
+    """Execute the order in an attempt at a task."""
     order, _, at = sabotage.order().partition(" at ")
     if at and at != place:
         return
@@ -82,7 +82,7 @@ def strike(sabotage, task, place=None):
 
 
 def its_task():
-    """Return the task that things happen to, if it is the one that runs here."""
+    """Return the sabotaged task if this process runs it."""
     task = TaskContext.get()
     return task if task is not None and task.partitionId() == TASK else None
 
@@ -130,7 +130,7 @@ def watch_indexing(sabotage):
 
 
 def watch_opening(sabotage):
-    """Have a file removed that the task is about to read: it was there when that was planned."""
+    """Remove a file after the read was planned and before the task opens it."""
     from headrace.store.files.opened import OpenedFile
 
     begin = OpenedFile.__init__
@@ -146,7 +146,7 @@ def watch_opening(sabotage):
 
 
 def prepare(sabotage):
-    """Make a worker, which does one task, what was ordered."""
+    """Prepare a worker, which runs one task, as ordered."""
     order = sabotage.order()
     if order == "another version":
         from headrace.kernel import version
@@ -159,8 +159,8 @@ def prepare(sabotage):
         sys.modules["headrace"] = None
 
 
-def import_what_takes_long():
-    """Import here what each worker, which does one task, would import again."""
+def import_slow_modules():
+    """Import modules once that each worker, which runs one task, would import again."""
     for name in ("pandas", "pyspark.worker", "pyspark.sql.streaming.datasource"):
         import_module(name)
     for name in (
@@ -175,7 +175,7 @@ def import_what_takes_long():
 
 
 def main():
-    import_what_takes_long()
+    import_slow_modules()
     sabotage = Sabotage(os.environ[VARIABLE])
     watch_reading(sabotage)
     watch_indexing(sabotage)

@@ -1,4 +1,4 @@
-"""What streams read in these tests: records with numbers, in files, sets and logs."""
+"""Inputs of stream tests: numbered records in files, sets and logs."""
 
 from pathlib import Path
 
@@ -7,12 +7,12 @@ from tests.reference.shard_jobs import attempt_lines, begin
 
 
 def text(ids):
-    """Return records as a file has them."""
+    """Return records as the bytes of a file."""
     return b"".join(b'{"id":%d}\n' % n for n in ids)
 
 
 def expected(ids):
-    """Return them as lines."""
+    """Return records as lines."""
     return text(ids).splitlines()
 
 
@@ -32,7 +32,7 @@ def append_log(path, ids, rotate_rows=100):
 
 
 def append_set(directory, ids, *, overwrite=False, batch=None):
-    """Add a generation, whose parts have ten rows."""
+    """Add a generation with parts of ten rows."""
     token = None if batch is None else "0" * 16
     job = begin(Path(directory), overwrite=overwrite, max_records=10, token=token)
     try:

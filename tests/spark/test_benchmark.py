@@ -1,4 +1,4 @@
-"""Everyone who is asked in the suite about Spark is asked the same, and answers."""
+"""The candidates of the Spark benchmarks run, and return the same answers."""
 
 import json
 import sys
@@ -20,7 +20,7 @@ SMALL = Settings(size=300_000, large=300_000, rounds=1)
 
 @pytest.fixture
 def _here(spark, monkeypatch, tmp_path):
-    """Have the session of the tests do what the server does."""
+    """Use the session of the tests instead of the benchmark server."""
 
     def ask(cores, where, *arguments):
         module, name = where.split(":")
@@ -38,7 +38,7 @@ def _here(spark, monkeypatch, tmp_path):
     monkeypatch.setattr("benchmarks.runner.run_once", run_here)
     monkeypatch.setattr(spark_server, "ask", ask)
     monkeypatch.setattr(spark_server, "start", lambda cores=0: None)
-    # Candidates name it by where it is.
+    # Candidates refer to it by its path.
     ask.__module__, ask.__name__ = "benchmarks.spark_server", "ask"
     monkeypatch.setattr(suite, "data_file", small)
     monkeypatch.setattr(spark_index, "data_file", small)
@@ -48,26 +48,26 @@ def _here(spark, monkeypatch, tmp_path):
 
 @pytest.mark.usefixtures("_here")
 def test_all_agree_and_the_targets_are_about_them(monkeypatch, tmp_path):
-    # Fifty columns take Java long, however few rows there are.
+    # Java is slow with fifty columns, even for few rows.
     monkeypatch.setattr(suite, "KINDS", ("narrow",))
     result = run(suite.build(SMALL), rounds=0)
-    asked = set(result.runs)
-    assert len(asked) == 25
+    refs = set(result.runs)
+    assert len(refs) == 25
     assert not result.left_out
     assert len(result.benchmark.targets) == 8
     for target in result.benchmark.targets:
-        assert {target.subject, target.reference} <= asked
+        assert {target.subject, target.reference} <= refs
     assert not (tmp_path / suite.WRITTEN).exists()
 
 
 @pytest.mark.usefixtures("_here")
 def test_all_builds_give_the_same_bytes():
     result = run(spark_index.build(SMALL), rounds=0)
-    asked = set(result.runs)
-    assert len(asked) == 12
+    refs = set(result.runs)
+    assert len(refs) == 12
     assert not result.left_out
     for target in result.benchmark.targets:
-        assert {target.subject, target.reference} <= asked
+        assert {target.subject, target.reference} <= refs
 
 
 @pytest.mark.usefixtures("_here")
@@ -98,7 +98,7 @@ def test_the_start_is_held_against_a_bare_session():
     assert [target.subject.candidate, target.reference.candidate] == names[:2]
 
 
-def test_whoever_asked_is_told_what_failed(monkeypatch):
+def test_the_error_of_a_candidate_is_returned(monkeypatch):
     module = sys.modules[__name__]
     monkeypatch.setattr(module, "failing", lambda _spark: 1 / 0, raising=False)
     answer = spark_server._answer(None, f"{__name__}:failing")

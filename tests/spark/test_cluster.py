@@ -12,12 +12,12 @@ from tests.spark.processes import kill, until
 pytestmark = pytest.mark.spark
 
 
-def read(asked, path):
+def read(context, path):
     from pyspark.sql.functions import udf
 
-    reader = asked.spark.read.format("headrace")
+    reader = context.spark.read.format("headrace")
     frame = reader.option("maxPartitionBytes", "4KiB").load(path)
-    # Each executor has a working directory of its own.
+    # Each executor has a different working directory.
     executor = udf(os.getcwd, "string").asNondeterministic()
     rows = frame.withColumn("executor", executor()).collect()
     return (
@@ -45,7 +45,7 @@ def test_every_line_comes_exactly_once_from_a_cluster(driver, tmp_path):
 WAITING = f"""
 import sys
 import headrace.spark
-# With a ratio of workers that must be there, it is the start that waits.
+# With a required ratio of workers, the start itself waits.
 settings = {SETTINGS} | {{
     "spark.scheduler.minRegisteredResourcesRatio": 0.0,
     "spark.starvation.timeout": "1s",
@@ -56,7 +56,7 @@ spark.range(10).collect()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
-def test_a_master_without_workers_is_said(tmp_path):
+def test_a_master_without_workers_is_reported(tmp_path):
     said = tmp_path / "said"
     with cluster(tmp_path, hosts=()) as master, said.open("wb") as errors:
         driver = subprocess.Popen(

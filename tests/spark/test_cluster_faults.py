@@ -1,4 +1,4 @@
-"""Reads and queries on a real cluster in which things die: each row once, or an error."""
+"""Reads and queries on a real cluster with faults: each row once, or an error."""
 
 import json
 import sys
@@ -34,64 +34,64 @@ FAULTS = [
     ("always", 4, "RuntimeError: attempt 3 fails", ["read", "rows"]),
     ("another version", 0, OTHER, ["read", "rows", "write", "pipeline"]),
     ("no headrace", 0, "has no headrace; install it", ["rows", "pipeline"]),
-    # This is an error of Spark, trace and all.
+    # This is an error of Spark with its stack trace.
     ("no headrace", 0, "ModuleNotFoundError: ", ["read"]),
 ]
-"""What goes wrong, how often, what is said at last, and what is asked meanwhile."""
+"""The fault, how often it happens, the final error, and the operations that run."""
 
 OURS = {*QUERIES, "pipeline"}
-"""What is asked by us, who say in one line what Spark says in many."""
+"""Operations of headrace itself, whose errors have one line."""
 
 
-def read(asked, path):
-    reader = asked.spark.read.format("headrace").option("maxPartitionBytes", "64KiB")
+def read(context, path):
+    reader = context.spark.read.format("headrace").option("maxPartitionBytes", "64KiB")
     reader = reader.option("maxBatchBytes", "2KiB")
     columns = "id long, x double, word string, _line long, _offset long"
     return [list(row) for row in reader.schema(columns).load(path).collect()]
 
 
-def query(asked, path, name):
+def query(context, path, name):
     result = headrace.open(path, index=False).query(
-        QUERIES[name], engine="spark", master=asked.master, partition_bytes="64KiB"
+        QUERIES[name], engine="spark", master=context.master, partition_bytes="64KiB"
     )
     return b"".join(result.lines()).decode()
 
 
-def write(asked, directory):
-    rows = asked.spark.range(10).write.format("headrace").mode("append")
+def write(context, directory):
+    rows = context.spark.range(10).write.format("headrace").mode("append")
     rows.save(f"{directory}/written")
 
 
-def run_pipeline(asked, path, directory):
+def run_pipeline(context, path, directory):
     source = Source(path, partition_bytes="64KiB")
     made = headrace.Pipeline("skew", f"{directory}/pipeline", source, [Dedupe("id")])
-    made.run(spark=asked.spark)
+    made.run(spark=context.spark)
 
 
-def ask(asked, path, directory, name):
+def ask(context, path, directory, name):
     if name in QUERIES:
-        return query(asked, path, name)
+        return query(context, path, name)
     if name == "read":
-        return read(asked, path)
+        return read(context, path)
     if name == "write":
-        return write(asked, directory)
-    return run_pipeline(asked, path, directory)
+        return write(context, directory)
+    return run_pipeline(context, path, directory)
 
 
-def outcomes(asked, path, directory):
-    """Ask all that is asked while something goes wrong."""
+def outcomes(context, path, directory):
+    """Run the operations of each fault while the fault happens."""
     found = []
     for order, _often, _said, names in FAULTS:
         for name in names:
-            asked.sabotage.give(order)
+            context.sabotage.give(order)
             answer = error = None
             try:
-                answer = ask(asked, path, directory, name)
+                answer = ask(context, path, directory, name)
             except HeadraceError as raised:
                 error = f"{type(raised).__name__}: {raised}"
             except Exception as raised:  # noqa: BLE001, Spark has many
                 error = str(raised)
-            found.append([asked.sabotage.done(), answer, error])
+            found.append([context.sabotage.done(), answer, error])
     return found
 
 
@@ -115,7 +115,7 @@ def expected_rows(path):
     return rows
 
 
-def test_each_row_is_read_once_whatever_dies(driver, path, tmp_path):
+def test_each_row_is_read_once_in_spite_of_faults(driver, path, tmp_path):
     dataset = headrace.open(path, index=False)
     expected = {
         name: b"".join(dataset.query(query).lines()).decode()
@@ -126,7 +126,7 @@ def test_each_row_is_read_once_whatever_dies(driver, path, tmp_path):
     for order, often, said, names in FAULTS:
         for name in names:
             done, answer, error = next(found)
-            # A query may be several jobs, each with a task that it happens to.
+            # A query may have several jobs, and the fault happens in each.
             assert done in (often, 2 * often), (order, name)
             if said is None:
                 assert (answer, error) == (expected[name], None), (order, name)

@@ -1,4 +1,4 @@
-"""Expanding a graph on a real cluster in which things die: the same answer."""
+"""Graph expansion on a real cluster with faults: the same answer."""
 
 import json
 import sys
@@ -19,28 +19,28 @@ NODES = 400
 SEEDS = [str(node) for node in range(0, NODES, 4)]
 
 
-def expand(asked, path, strategy):
-    """Expand on Spark; return how edges were found at each level, and the steps."""
+def expand(context, path, strategy):
+    """Expand on Spark; return the strategy of each level, and the steps."""
     few = 0 if strategy == "shuffle" else sys.maxsize
-    asked.patch.setattr(hop_choice, "FEW", few)
-    asked.patch.setattr(hop_choice, "MOST_HELD", few)
-    asked.patch.setattr(edge_jobs, "_NODES_OF_A_TASK", 50)
+    context.patch.setattr(hop_choice, "FEW", few)
+    context.patch.setattr(hop_choice, "MOST_HELD", few)
+    context.patch.setattr(edge_jobs, "_NODES_OF_A_TASK", 50)
     hops = []
     with headrace.GraphIndex.open(
         path, index=None if strategy == "index" else False
     ) as graph:
         tasks = graph.on_spark(
-            asked.master,
+            context.master,
             partition_bytes="16KiB",
             report_hop=lambda *hop: hops.append(hop[2].strategy),
         )
         return hops, list(tasks.expand(SEEDS, 2, emit="edges"))
 
 
-def expand_while_something_dies(asked, path, order, strategy):
-    asked.sabotage.give(order)
-    hops, steps = expand(asked, path, strategy)
-    return asked.sabotage.done(), hops, steps
+def expand_while_something_dies(context, path, order, strategy):
+    context.sabotage.give(order)
+    hops, steps = expand(context, path, strategy)
+    return context.sabotage.done(), hops, steps
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +65,6 @@ def expected(path):
     ("order", "strategy"),
     [("worker", "index"), ("executor", "broadcast"), ("worker", "shuffle")],
 )
-def test_what_dies_changes_nothing(driver, path, expected, order, strategy):
+def test_a_fault_changes_nothing(driver, path, expected, order, strategy):
     found = driver(expand_while_something_dies, path, order, strategy)
     assert found == [1, [strategy] * 2, expected]

@@ -1,4 +1,4 @@
-"""Indexes built on a real cluster in which things die: the bytes of a local build, or none."""
+"""Index builds on a real cluster with faults: the bytes of a local build, or no index."""
 
 import json
 import sys
@@ -27,13 +27,13 @@ FAULTS = [
     ("always", "edges", "RuntimeError: attempt 3 fails"),
     ("another version", "keys", "this node has headrace 0.0.1"),
 ]
-"""What goes wrong, what is built meanwhile, and what is said at last."""
+"""The fault, the indexes that are built, and the final error."""
 
 
-def build(asked, paths, order, what):
-    """Build indexes while something goes wrong; return their bytes, and what was said."""
-    asked.sabotage.give(order)
-    options = {"engine": "spark", "master": asked.master, "partition_bytes": "40KiB"}
+def build(context, paths, order, what):
+    """Build indexes during a fault; return their bytes, and the error."""
+    context.sabotage.give(order)
+    options = {"engine": "spark", "master": context.master, "partition_bytes": "40KiB"}
     if what == "keys":
         several = headrace.KeyIndex.build_each(paths, "id", **options)
     else:
@@ -47,10 +47,10 @@ def build(asked, paths, order, what):
     contents = [path.read_bytes().hex() for path in built]
     for path in built:
         path.unlink()
-    return asked.sabotage.done(), contents, error
+    return context.sabotage.done(), contents, error
 
 
-def test_an_index_is_whole_whatever_dies(driver, tmp_path):
+def test_an_index_is_whole_in_spite_of_faults(driver, tmp_path):
     data = tmp_path / "data"
     data.mkdir()
     paths = [data / f"{name}.jsonl" for name in "ab"]
@@ -76,7 +76,7 @@ def test_an_index_is_whole_whatever_dies(driver, tmp_path):
         else:
             assert built == []
             assert said in error
-    # Nothing is left but the files that were there.
+    # Only the original files are left.
     assert sorted(path.name for path in data.iterdir()) == ["a.jsonl", "b.jsonl"]
     assert leftovers(data) == []
 
@@ -88,20 +88,20 @@ QUERIES = [
 ]
 
 
-def ask(asked, paths):
-    """Return answers by tasks, and without any, and how many bytes tasks were sent for each."""
-    options = {"engine": "spark", "master": asked.master, "partition_bytes": "4KiB"}
+def ask(context, paths):
+    """Return the answers with and without tasks, and the bytes that tasks read for each."""
+    options = {"engine": "spark", "master": context.master, "partition_bytes": "4KiB"}
     sent, answers, run_tasks = [], [], launch.run_tasks
 
     def noting(spark, query, tasks, tell):
         sent.extend(each.end - each.start for task in tasks for each in task)
         return run_tasks(spark, query, tasks, tell)
 
-    asked.patch.setattr(launch, "run_tasks", noting)
+    context.patch.setattr(launch, "run_tasks", noting)
     with headrace.open(paths, index=False) as dataset:
         for query in QUERIES:
             for few in (0, indexed_rows.FEW_ROWS):
-                asked.patch.setattr(indexed_rows, "FEW_ROWS", few)
+                context.patch.setattr(indexed_rows, "FEW_ROWS", few)
                 sent.clear()
                 answer = outcome(dataset, query, **options)
                 answers.append((repr(answer), sum(sent)))

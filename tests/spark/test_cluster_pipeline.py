@@ -1,4 +1,4 @@
-"""A pipeline on a real cluster, of which an executor dies in every job: each row once."""
+"""A pipeline on a real cluster that loses an executor in every job: each row once."""
 
 import json
 import sys
@@ -35,20 +35,20 @@ by = "word"
 """
 
 
-def run(asked, path):
-    """Run a pipeline, and kill an executor in each job; return how it went."""
+def run(context, path):
+    """Run a pipeline, and kill an executor in each job; return the report."""
     done = []
 
     class Job(job.PassJob):
         def run(self, *arguments):
-            asked.sabotage.give("executor")
+            context.sabotage.give("executor")
             try:
                 return super().run(*arguments)
             finally:
-                done.append(asked.sabotage.done())
+                done.append(context.sabotage.done())
 
-    asked.patch.setattr(runner, "PassJob", Job)
-    report = headrace.Pipeline.from_toml(path).run(spark=asked.spark)
+    context.patch.setattr(runner, "PassJob", Job)
+    report = headrace.Pipeline.from_toml(path).run(spark=context.spark)
     return done, report.adds_up, [each.tasks for each in report.passes]
 
 
@@ -56,7 +56,7 @@ def test_each_row_is_there_once_though_an_executor_dies_in_each_job(driver, tmp_
     (tmp_path / "raw").mkdir()
     (tmp_path / "events.toml").write_text(PIPELINE)
     rows = [
-        # What cannot be compressed, so that there are several tasks in each pass.
+        # Incompressible rows, so that each pass has several tasks.
         {"id": n, "word": "né" * (n * 7 % 50), "x": sha256(b"%d" % n).hexdigest()}
         for n in range(ROWS)
     ]

@@ -1,4 +1,4 @@
-"""The index of a set, built and used on a real cluster: that of one process, or a clear stop."""
+"""A set index built and used on a real cluster: the index of one process, or an error."""
 
 import shutil
 import sys
@@ -38,38 +38,38 @@ def make(directory, make_segments):
     """Build the index, of several segments."""
     shards = headrace.ShardSet(directory)
     path = shards.directory / "rows.jnx.k"
-    asked = KeyBuild(("k",), fragment_bytes=TASK_BYTES)
-    engine.build(open_set(shards), path, asked, make_segments, 100)
+    options = KeyBuild(("k",), fragment_bytes=TASK_BYTES)
+    engine.build(open_set(shards), path, options, make_segments, 100)
 
 
-def build(asked, directory):
-    """Build it by tasks; return what stopped that."""
+def build(context, directory):
+    """Build the index by tasks; return the error."""
     try:
-        make(directory, ByTasks(asked.spark, TASK_BYTES))
+        make(directory, ByTasks(context.spark, TASK_BYTES))
     except HeadraceError as raised:
         return f"{type(raised).__name__}: {raised}"
 
 
-def build_while(asked, directory, order):
-    asked.sabotage.give(order)
-    return build(asked, directory), asked.sabotage.done()
+def build_while(context, directory, order):
+    context.sabotage.give(order)
+    return build(context, directory), context.sabotage.done()
 
 
-def build_two(asked, directory):
-    """Begin to build it while somebody else does."""
-    asked.sabotage.give("wait")
+def build_two(context, directory):
+    """Begin a build while another one runs."""
+    context.sabotage.give("wait")
     with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(build, asked, directory)
-        until(asked.sabotage.done)
-        second = build(asked, directory)
-        asked.sabotage.give("nothing")
+        first = pool.submit(build, context, directory)
+        until(context.sabotage.done)
+        second = build(context, directory)
+        context.sabotage.give("nothing")
         return first.result(), second
 
 
-def read(asked, directory, order="nothing"):
-    """Read rows by keys; return their numbers, and what stopped it."""
-    asked.sabotage.give(order)
-    reader = asked.spark.read.format("headrace").schema("n long, k long")
+def read(context, directory, order="nothing"):
+    """Read rows by keys; return their numbers, and the error."""
+    context.sabotage.give(order)
+    reader = context.spark.read.format("headrace").schema("n long, k long")
     reader = reader.option("keys", "[7, 96]").option("keyField", "k")
     try:
         frame = reader.option("maxPartitionBytes", 100).load(str(directory))
@@ -96,7 +96,7 @@ def expected(directory):
     "order",
     ["nothing", "executor", "executor at segment", "worker", "worker at segment"],
 )
-def test_an_index_is_whole_whatever_dies(driver, directory, expected, order):
+def test_an_index_is_whole_in_spite_of_faults(driver, directory, expected, order):
     error, done = driver(build_while, directory, order)
     assert (error, done) == (None, order != "nothing")
     assert content(directory) == expected
@@ -111,14 +111,14 @@ def test_a_task_that_always_fails_leaves_what_was_there(driver, directory, expec
         assert not (directory / "rows.jnx.k").exists()
     assert driver(build, directory) is None
     driver(build_while, directory, "always at segment")
-    # Beside it may be what a task wrote that went on when its job had ended; the next build removes it.
+    # A task may outlive its job and leave files beside the index; the next build removes them.
     found = content(directory)
     assert {name: found[name] for name in found if name[0] != "."} == expected
     assert driver(build, directory) is None
     assert not [name for name in content(directory) if name[0] == "."]
 
 
-def test_who_comes_second_is_refused(driver, directory, expected):
+def test_the_second_of_two_builds_is_refused(driver, directory, expected):
     first, second = driver(build_two, directory)
     assert first is None
     assert second.startswith("KeyIndexLockedError: ")

@@ -32,7 +32,7 @@ if "://" in directory:
 marks = Path(marks)
 
 def kill(task):
-    # Only the first executor that comes here.
+    # Only the first executor that reaches this line.
     if task.partitionId() == 1 and task.attemptNumber() == 0:
         worker = os.getppid()
         executor = int(Path("/proc", str(worker), "stat").read_text().rsplit(")", 1)[1].split()[1])
@@ -94,7 +94,7 @@ def test_every_row_is_written_once(master, tmp_path, what, mark):
     out, marks = tmp_path / "out", tmp_path / "marks"
     marks.mkdir()
     run_driver(DRIVER, master, str(out), str(marks), what)
-    # It did happen.
+    # The fault did happen.
     assert [path.name for path in marks.iterdir()] == [mark]
     assert [row["id"] for row in headrace.open(out)] == list(range(ROWS))
     shards = headrace.ShardSet(out)
@@ -118,7 +118,7 @@ def test_every_row_is_written_once_to_an_object_store(master, tmp_path, monkeypa
     shards = headrace.ShardSet(shelf(out))
     assert [checked.faults for checked in check_shards(shards)] == [()] * 16
     named = {"rows.meta-00000001.json", *(part.path for part in shards.metadata.parts)}
-    # Whatever the executor had uploaded when it died.
+    # The files that the executor had uploaded when it died.
     for name in stored(out) - named:
         os.utime(out / name, (0, 0))
     shards.vacuum()

@@ -1,4 +1,4 @@
-"""Streaming on a real cluster: whatever dies or is lost, each row is there once, or the query stops."""
+"""Streaming on a real cluster with faults and losses: each row once, or the query stops."""
 
 import shutil
 import sys
@@ -19,12 +19,12 @@ A_BATCH = 1000
 BATCHES = 3
 
 
-def run(asked, directory, order="nothing", reading=None, writing=None):
-    """Run a query over a log to its end; return what stopped it.
+def run(context, directory, order="nothing", reading=None, writing=None):
+    """Run a query over a log to its end; return the error.
 
     A batch has several tasks, which read several times.
     """
-    asked.sabotage.give(order)
+    context.sabotage.give(order)
     options = {
         "maxRowsPerTrigger": A_BATCH,
         "maxPartitionBytes": "4KiB",
@@ -32,7 +32,7 @@ def run(asked, directory, order="nothing", reading=None, writing=None):
         **(reading or {}),
     }
     checkpoint = {"checkpointLocation": f"{directory}/checkpoint", **(writing or {})}
-    lines = asked.spark.readStream.format("headrace").schema("_raw binary")
+    lines = context.spark.readStream.format("headrace").schema("_raw binary")
     query = (
         lines.options(**options)
         .load(f"{directory}/log")
@@ -44,16 +44,16 @@ def run(asked, directory, order="nothing", reading=None, writing=None):
     try:
         query.awaitTermination()
     except Exception as raised:  # noqa: BLE001, Spark has many
-        return asked.sabotage.done(), str(raised)
-    return asked.sabotage.done(), None
+        return context.sabotage.done(), str(raised)
+    return context.sabotage.done(), None
 
 
 def ids(directory):
-    """Return what is in the set, which is whole; nothing is left beside it."""
+    """Return the ids in the set, after checking that it is whole and no other files are left."""
     out = directory / "out"
     shards = headrace.ShardSet(out)
     assert not any(found.faults for found in check_shards(shards))
-    # What attempts had put aside that came to nothing is gone.
+    # The staged parts of failed attempts are removed.
     assert not list(out.glob(".*"))
     return [row["id"] for row in headrace.open(out)]
 
@@ -77,7 +77,7 @@ def test_a_batch_in_which_something_dies_is_there_once(
     if stops is None:
         assert error is None
     else:
-        # The batch came to nothing.
+        # The batch was not committed.
         assert stops in error
         assert ids(tmp_path) == list(range(A_BATCH))
         assert driver(run, tmp_path) == [0, None]
@@ -94,7 +94,7 @@ def test_a_lost_checkpoint_directory_stops_the_query(driver, tmp_path):
     _done, error = driver(run, tmp_path)
     assert "continue with the checkpoint directory of that query" in error
     assert ids(tmp_path) == list(range(A_BATCH))
-    # What the error advises.
+    # The cure that the error names.
     shutil.rmtree(tmp_path / "checkpoint")
     begin = {"startingOffsets": offset}
     again = driver(run, tmp_path, "nothing", begin, {"stream": "second"})
@@ -118,7 +118,7 @@ def test_retention_that_is_faster_stops_the_query_unless_it_may_jump(driver, tmp
 
 
 def test_a_part_that_is_removed_by_hand_stops_the_query(driver, tmp_path):
-    """The set that a stream writes is read by another one."""
+    """One stream writes the set that another stream reads."""
     append_log(tmp_path / "log", range(A_BATCH))
     assert driver(run, tmp_path) == [0, None]
     second = tmp_path / "second"

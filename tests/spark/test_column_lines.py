@@ -70,7 +70,7 @@ TYPES = st.recursive(
 
 
 def plain(value, arrow_type, *, skip):
-    """Return what the JSON of a value should be read back as."""
+    """Return the value that its JSON should be read back as."""
     if value is None:
         return None
     if pa.types.is_struct(arrow_type):
@@ -140,7 +140,7 @@ def test_any_values(data, arrow_type, skip):
 
 
 def near(value, arrow_type):
-    """Return a value as Arrow gives it back."""
+    """Return a value as Arrow returns it."""
     return pa.array([value], arrow_type).to_pylist()[0]
 
 

@@ -44,20 +44,20 @@ frame = reader.schema("id long, word string, _line long").load(path)
 frame.write.format("headrace").mode("append").save(out)
 dataset = headrace.open(path, index=False)
 for query in json.loads(queries):
-    asked = dataset.query(query, engine="spark", master=url, partition_bytes="10KiB")
-    print(json.dumps(b"".join(asked.lines()).decode()))
+    result = dataset.query(query, engine="spark", master=url, partition_bytes="10KiB")
+    print(json.dumps(b"".join(result.lines()).decode()))
 rows = dataset.query("$.id", engine="spark", master=url, partition_bytes="10KiB").lines()
 print(json.dumps(next(rows).decode()[:2]))
 rows.close()
 assert headrace.spark.session(url) is spark
-told = []
+events = []
 source = Source(path, partition_bytes="10KiB")
 made = headrace.Pipeline("events", f"{out}-made", source, [Sort("-id")])
-report = made.run(spark=spark, tell=told.append)
+report = made.run(spark=spark, tell=events.append)
 print(json.dumps([
     report.adds_up,
     [each.spark for each in report.passes],
-    max(each.tasks for each in told) > 1,
+    max(each.tasks for each in events) > 1,
 ]))
 """
 
@@ -96,7 +96,7 @@ def test_a_read_a_write_and_queries(tmp_path):
         b"".join(dataset.query(query).lines()).decode() for query in QUERIES
     ]
     assert first == "0\n"
-    # Nobody is asked what Spark has counted, but how far it is.
+    # Progress is reported, but Spark's counters are not available.
     assert pipeline == [True, [[], []], True]
     made = headrace.open(tmp_path / "out-made/result").query("$.id").to_list()
     assert made == list(reversed(range(1000)))

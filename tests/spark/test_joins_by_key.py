@@ -1,6 +1,6 @@
-"""Joins by tasks of Spark, whichever way: the answers of one process.
+"""Joins by Spark tasks, with every strategy: the answers of one process.
 
-All queries are tried without Spark, in tests/property/test_joins_by_key_on_spark.py.
+All queries are tested without Spark, in tests/property/test_joins_by_key_on_spark.py.
 """
 
 import json
@@ -43,23 +43,25 @@ def sides(tmp_path_factory):
 
 
 @pytest.mark.parametrize("strategy", ["index", "broadcast", "shuffle"])
-def test_every_way_gives_what_one_process_gives(spark, sides, monkeypatch, strategy):
+def test_every_strategy_gives_the_answer_of_one_process(
+    spark, sides, monkeypatch, strategy
+):
     rows, users = sides
-    # Which one is chosen is a matter of sizes.
+    # Sizes decide the strategy.
     hints = {"users": 100 if strategy == "broadcast" else 10**9}
     monkeypatch.setattr(
         "headrace.engines.spark.query.run.FEW_TASKS", 16 * (strategy == "broadcast")
     )
     with headrace.open(rows, index=False) as dataset:
         for query in QUERIES:
-            asked = {"names": {"users": users}, "size_hints": hints}
-            expected = outcome(dataset, query, index=False, **asked)
+            shared = {"names": {"users": users}, "size_hints": hints}
+            expected = outcome(dataset, query, index=False, **shared)
             spark_only = {
                 "engine": "spark",
                 "master": HERE,
                 "partition_bytes": "4KiB",
                 "index": strategy == "index",
             }
-            result = dataset.query(query, **asked, **spark_only)
+            result = dataset.query(query, **shared, **spark_only)
             assert f"@users by {strategy}, since" in result.explain()
-            assert outcome(dataset, query, **asked, **spark_only) == expected
+            assert outcome(dataset, query, **shared, **spark_only) == expected

@@ -1,4 +1,4 @@
-"""The option `keys`: the rows that a filter over all rows gives, read from few blocks."""
+"""The option `keys`: the rows of a filter over all rows, read from few blocks."""
 
 import json
 import os
@@ -59,16 +59,16 @@ def test_rows_are_those_of_the_keys(load, shards, indexed):
         content = bytearray(segment.read_bytes())
         content[70] ^= 1
         segment.write_bytes(content)
-    asked = {"keys": json.dumps([7, "96", "nobody"]), "keyField": "id"}
-    frame = load(directory, "n long, _offset long, _line long, _file string", **asked)
+    wanted = {"keys": json.dumps([7, "96", "nobody"]), "keyField": "id"}
+    frame = load(directory, "n long, _offset long, _line long, _file string", **wanted)
     assert numbers(frame) == expected
     # The same without any columns of records, and with a query over it.
-    lines = load(directory, "_raw string", **asked)
+    lines = load(directory, "_raw string", **wanted)
     assert lines.count() == len(expected)
-    assert numbers(load(directory, "n long", where="n > 100", **asked)) == [
+    assert numbers(load(directory, "n long", where="n > 100", **wanted)) == [
         n for n in expected if n > 100
     ]
-    # Where each row stands is said as without keys.
+    # The places of rows are the same as without keys.
     every = load(directory, "n long, _offset long, _line long, _file string")
     places = {(row._file, row._offset): row for row in every.collect()}
     for row in frame.collect():
@@ -102,8 +102,8 @@ def test_keys_of_a_file(load, shards, tmp_path):
 
 def test_keys_of_several_fields(load, shards):
     headrace.KeyIndex.build(shards.directory, ["id", "n"])
-    asked = {"keys": '[[7, "7"], ["7", 8], [1, 98]]', "keyField": "id,n"}
-    assert numbers(load(shards.directory, "n long", **asked)) == [7, 98]
+    wanted = {"keys": '[[7, "7"], ["7", 8], [1, 98]]', "keyField": "id,n"}
+    assert numbers(load(shards.directory, "n long", **wanted)) == [7, 98]
 
 
 def blocks_of(partitions):
@@ -124,13 +124,13 @@ def test_few_blocks_of_many_are_read(spark, load, tmp_path):
     assert there >= 10_000
     headrace.KeyIndex.build(tmp_path, "id")
     keys = list(range(0, 10_000, 200))
-    asked = {"keys": json.dumps(keys), "keyField": "id"}
-    options = read_options({"path": str(tmp_path), **asked})
+    wanted = {"keys": json.dumps(keys), "keyField": "id"}
+    options = read_options({"path": str(tmp_path), **wanted})
     found = held(subject_of(tmp_path), options)
     assert found.of_blocks == there
     assert len(keys) <= found.blocks < there / 100
     assert blocks_of(plan(options, number_rows=False)) == found.blocks
-    frame = load(tmp_path, "id long", **asked)
+    frame = load(tmp_path, "id long", **wanted)
     assert sorted(row.id for row in frame.collect()) == keys
 
 
@@ -138,15 +138,15 @@ def test_one_file_with_an_index_is_read_in_part(load, tmp_path):
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(f"{line}\n" for line in lines_of(range(60_000))))
     headrace.KeyIndex.build(path, "n")
-    asked = {"keys": "[5, 59999]", "keyField": "n"}
-    options = read_options({"path": str(path), **asked})
+    wanted = {"keys": "[5, 59999]", "keyField": "n"}
+    options = read_options({"path": str(path), **wanted})
     fragments = [each for part in plan(options, number_rows=True) for each in part]
     assert sum(each.end - each.start for each in fragments) == 2
     assert [each.first_row for each in fragments] == [5, 59_999]
-    assert numbers(load(path, "n long", **asked)) == [5, 59_999]
+    assert numbers(load(path, "n long", **wanted)) == [5, 59_999]
 
 
-def test_an_index_that_cannot_be_used_is_told_of(shards):
+def test_a_warning_names_an_unusable_index(shards):
     headrace.KeyIndex.build(shards.directory, "id")
     part = shards.directory / shards.metadata.parts[0].path
     content = bytearray(part.read_bytes())
@@ -155,7 +155,7 @@ def test_an_index_that_cannot_be_used_is_told_of(shards):
         {"path": str(shards.directory), "keys": "[1]", "keyField": "id"}
     )
     everything = sum(each.blocks for each in shards.metadata.parts)
-    # It looks different, and is the same.
+    # The key is spelled differently and equal.
     assert held(subject_of(shards.directory), options).blocks < everything
     content[len(content) // 2] ^= 1
     part.write_bytes(content)

@@ -1,4 +1,4 @@
-"""A driver of a cluster that is killed: what was not committed is not there, and all can go on."""
+"""A killed driver of a cluster: uncommitted rows do not appear, and all work can continue."""
 
 import os
 import sys
@@ -25,7 +25,7 @@ STREAMED = 350
 
 
 def prepare(directory, kind):
-    """Make what a driver begins with."""
+    """Create the inputs of the driver."""
     lines = [f'{{"k": {n % 97}, "n": {n * 7 % 97}}}' for n in range(ROWS)]
     if kind in ("append", "overwrite"):
         with headrace.ShardWriter(directory, name="rows") as writer:
@@ -71,8 +71,8 @@ def files(directory):
     }
 
 
-def save(asked, directory, mode):
-    rows = asked.spark.range(0, ROWS, 1, 4).write.format("headrace").mode(mode)
+def save(context, directory, mode):
+    rows = context.spark.range(0, ROWS, 1, 4).write.format("headrace").mode(mode)
     rows.option("jobId", "one").save(directory)
 
 
@@ -88,7 +88,7 @@ def save(asked, directory, mode):
 def test_a_write(driver, killed, name, seen):
     directory, mode = killed / name, name.partition("-")[0]
     assert ids(directory) == seen
-    # What is left of it stands where nobody looks.
+    # Its leftovers are where no reader looks.
     (staging,) = directory.glob(".rows.staging-*")
     driver(save, directory, mode)
     assert ids(directory) == (OLD + NEW if mode == "append" else NEW)
@@ -122,9 +122,9 @@ def test_a_write_to_an_object_store(driver, killed, name, seen):
     assert stored(directory) == named
 
 
-def go_on(asked, directory):
-    """Run a query to the end of what there is."""
-    lines = asked.spark.readStream.format("headrace").schema("_raw binary")
+def go_on(context, directory):
+    """Run a query to the current end of its input."""
+    lines = context.spark.readStream.format("headrace").schema("_raw binary")
     writer = lines.load(f"{directory}.log").writeStream.format("headrace")
     writer = writer.option("checkpointLocation", f"{directory}.checkpoint")
     writer.trigger(availableNow=True).start(directory).awaitTermination()
@@ -135,7 +135,7 @@ def go_on(asked, directory):
     [
         ("stream-before", BATCH),
         ("stream-during", BATCH),
-        # It is run again, though it was published: Spark had not written that down.
+        # The batch runs again although it was published: Spark had not recorded it.
         ("stream-after", 2 * BATCH),
     ],
 )
@@ -146,12 +146,12 @@ def test_a_batch_of_a_stream(driver, killed, name, seen):
     assert ids(directory) == list(range(seen))
     driver(go_on, directory)
     assert ids(directory) == list(range(STREAMED))
-    # What the killed one had put aside went with the next batch.
+    # The next batch removed the staged parts of the killed one.
     assert not list(directory.glob(".*"))
 
 
-def build(asked, path):
-    options = {"engine": "spark", "master": asked.master, "partition_bytes": 2000}
+def build(context, path):
+    options = {"engine": "spark", "master": context.master, "partition_bytes": 2000}
     headrace.KeyIndex.build(path, "k", **options)
 
 
@@ -160,14 +160,14 @@ def test_the_index_of_a_file(driver, killed, name):
     path = killed / name / "rows.jsonl"
     index = path.with_name("rows.jsonl.jnx")
     before = index.read_bytes()
-    # What its tasks had saved stands where nobody looks.
+    # The files of its tasks are where no reader looks.
     assert len(leftovers(path.parent)) == 1
     driver(build, path)
     made = index.read_bytes()
     assert leftovers(path.parent) == []
     headrace.KeyIndex.build(path, "k")
     assert index.read_bytes() == made
-    # The one that was there, of which a byte was missing, had not been touched.
+    # The old index, which lacked a byte, was not touched.
     assert before == made[:-1]
 
 
@@ -178,7 +178,7 @@ def segments(index):
 @pytest.mark.parametrize("name", ["set-publish", "set-scan"])
 def test_the_index_of_a_set(driver, killed, name):
     directory, index = killed / name, killed / name / "rows.jnx.k"
-    # The one that was there is used all the while.
+    # The old index stays in use.
     assert headrace.KeyIndex.open(directory, "k").is_fresh()
     assert (index / "lock").exists()
     driver(build, directory)
@@ -190,11 +190,11 @@ def test_the_index_of_a_set(driver, killed, name):
     assert len(names) == 2
 
 
-def expand(asked, path):
+def expand(context, path):
     with headrace.GraphIndex.open(
         path, from_field="k", pred_field=None, to_field="n", index=False
     ) as graph:
-        tasks = graph.on_spark(asked.master, partition_bytes=2000)
+        tasks = graph.on_spark(context.master, partition_bytes=2000)
         return list(tasks.expand("7", 2))
 
 

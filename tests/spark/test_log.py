@@ -1,4 +1,4 @@
-"""A log as a source of Spark: the rows of its committed lines, as those of one file."""
+"""A log as a Spark source: its committed lines, like the rows of one file."""
 
 import pytest
 
@@ -40,7 +40,7 @@ def test_typed_records(load, log):
     ]
 
 
-def test_what_is_appended_between_plan_and_task_is_not_read(load, log):
+def test_lines_appended_between_plan_and_task_are_not_read(load, log):
     frame = load(log)
     assert frame.count() == 2000
     with headrace.LogWriter(log, rotate_rows=600) as writer:

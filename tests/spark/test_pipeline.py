@@ -1,4 +1,4 @@
-"""Pipelines on Spark: rows that move, tasks that fail, files that are added."""
+"""Pipelines on Spark: shuffled rows, failed tasks, added files."""
 
 import json
 import random
@@ -39,7 +39,7 @@ def result(pipeline):
 
 
 def some_rows(seed, count=300):
-    """Rows of which some are bad, and many have a key that others have."""
+    """Rows with some bad rows and many duplicate keys."""
     choose = random.Random(seed)
     values = [
         None,
@@ -150,7 +150,7 @@ def test_all_rows_stay_when_they_are_sorted_and_equal_ones_as_they_were(
         assert report.passes[1].tasks > 3
         key = [rank(row["id"]) for row in good(files)]
         order = sorted(range(len(key)), key=key.__getitem__, reverse=descending)
-        # Python's sort keeps equal ones as they are, in reverse too.
+        # Python's sort is stable, in reverse too.
         assert result(made) == [good(files)[at] for at in order]
 
 
@@ -172,7 +172,7 @@ def test_new_files_are_deduped_against_what_is_there(spark, tmp_path):
     statuses = [each.status for each in report.passes]
     assert statuses == ["appended", "appended", "appended", "replaced"]
     assert report.adds_up
-    # What was found before is not written again.
+    # Rows of earlier runs are not written again.
     assert parts < set((tmp_path / "out/work/2").rglob("part-*"))
     dedupe = report.passes[1]
     new, every = dedupe.counts["dedupe"], dedupe.in_all["dedupe"]
@@ -376,7 +376,7 @@ def test_a_task_that_fails_is_tried_again(spark, tmp_path, monkeypatch):
 
 
 def failing(marks, times):
-    """Return tasks that fail so often, each time when all is written."""
+    """Return tasks that fail `times` times after they have written all rows."""
 
     # A class made here goes to Spark's workers with its code.
     class Failing(RowTasks):
@@ -432,5 +432,5 @@ def test_rows_that_belong_in_no_partition_are_rejected_whatever_moves_them(
     assert report.adds_up
     assert [each.title for each in report.passes] == ["validate", "join", "sort", "partition"]  # fmt: skip
     assert sorted(row["id"] for row in result(made)) == list(range(9))
-    # What was joined with an array, and what was joined with nothing and had an object.
+    # A row that was joined with an array, and an unmatched row with an object.
     assert report.quarantine.rows == 11

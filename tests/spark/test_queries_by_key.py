@@ -1,6 +1,6 @@
-"""Queries by tasks of Spark whose rows key indexes lead to: the answers of one process.
+"""Queries by Spark tasks with key indexes: the answers of one process.
 
-All queries are tried without Spark, in tests/property/test_queries_by_key_on_spark.py.
+All queries are tested without Spark, in tests/property/test_queries_by_key_on_spark.py.
 """
 
 import pytest

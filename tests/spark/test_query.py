@@ -1,6 +1,6 @@
-"""Queries by tasks of Spark: the same bytes, errors and counts as by the local engine.
+"""Queries by Spark tasks: the same bytes, errors and counts as by the local engine.
 
-Starting a job costs more than asking a few rows, so many queries share one here: see
+Starting a job costs more than querying a few rows, so several queries share one job: see
 `together`. How work is divided is tested without Spark, in tests/unit/test_divided_queries.py.
 """
 
@@ -40,17 +40,17 @@ pytestmark = pytest.mark.spark
 HERE = "local[2,4]"
 
 GAPS = {}
-"""Conformance cases that are answered otherwise with Spark, each with the reason."""
+"""Conformance cases with other answers on Spark, each with the reason."""
 
 
 class NeedsTasksError(Exception):
-    """A query has come to where tasks must run."""
+    """A query reached the point at which tasks must run."""
 
 
-def ask_many(work):
-    """Return what a task does that asks the rows of several queries."""
+def task_function(work):
+    """Return the function of a task that runs several queries."""
 
-    def ask(batches):
+    def run_query(batches):
         import pyarrow as pa
 
         for batch in batches:
@@ -60,14 +60,14 @@ def ask_many(work):
                 row = [[number], [pickle.dumps(chunks)]]
                 yield pa.record_batch(row, names=["number", "chunks"])
 
-    return ask
+    return run_query
 
 
-def together(spark, asked):
-    """Ask several questions with the tasks of all in one job of Spark.
+def together(spark, runs):
+    """Run several queries with the tasks of all in one Spark job.
 
-    Each is asked twice: to learn what its first job is, and with the answers of that.
-    What a query needs of rows afterwards is asked in this process.
+    Each query runs twice: to record its first job, and with the answers of that job.
+    Later jobs of a query run in this process.
     """
     first_jobs = []
 
@@ -75,10 +75,10 @@ def together(spark, asked):
         first_jobs[-1] = (query, tasks)
         raise NeedsTasksError
 
-    for ask in asked:
+    for run_query in runs:
         first_jobs.append(None)
         with suppress(NeedsTasksError):
-            ask("spark", note)
+            run_query("spark", note)
     work = [
         (job[0], tuple(task))
         for job in first_jobs
@@ -89,13 +89,13 @@ def together(spark, asked):
     try:
         frame = spark.range(0, len(work), 1, 4)
         rows = frame.mapInArrow(
-            ask_many(work), "number bigint, chunks binary"
+            task_function(work), "number bigint, chunks binary"
         ).collect()
     finally:
         cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
     by_number = {row.number: pickle.loads(row.chunks) for row in rows}
     results = iter([by_number[number] for number in range(len(work))])
-    for ask, job in zip(asked, first_jobs, strict=True):
+    for run_query, job in zip(runs, first_jobs, strict=True):
         answers = [] if job is None else [next(results) for _task in job[1]]
 
         def answered(query, tasks, tell, answers=answers, unused=[True]):  # noqa: B006
@@ -106,11 +106,11 @@ def together(spark, asked):
             for task, chunks in enumerate(answers):
                 yield from ((task, chunk) for chunk in chunks)
 
-        yield ask("local"), ask("spark", answered), job is not None
+        yield run_query("local"), run_query("spark", answered), job is not None
 
 
-def asking(dataset, query, size=100, **options):
-    def ask(engine, run_tasks=None):
+def run_of(dataset, query, size=100, **options):
+    def run_query(engine, run_tasks=None):
         spark = {
             "engine": "spark",
             "master": HERE,
@@ -121,30 +121,30 @@ def asking(dataset, query, size=100, **options):
             dataset, query, **options, **(spark if engine == "spark" else {})
         )
 
-    return ask
+    return run_query
 
 
 def test_many_queries_of_several_files(spark, tmp_path):
     users = write_users(tmp_path)
     good = headrace.open(write_files(tmp_path), index=False)
     bad = headrace.open(write_bad_rows(tmp_path), index=False, max_line=2000)
-    asked = [asking(good, query) for query in QUERIES]
+    runs = [run_of(good, query) for query in QUERIES]
     for options in ({}, {"on_error": "collect"}, {"limit": 5, "on_error": "skip"}):
-        asked += [asking(bad, query, **options) for query in QUERIES]
-    asked += [asking(good, query, names={"users": users}) for query in JOINS]
+        runs += [run_of(bad, query, **options) for query in QUERIES]
+    runs += [run_of(good, query, names={"users": users}) for query in JOINS]
     by_tasks = 0
     for query, (local, divided, ran) in zip(
-        [*QUERIES * 4, *JOINS], together(spark, asked), strict=True
+        [*QUERIES * 4, *JOINS], together(spark, runs), strict=True
     ):
         assert divided == local, query
         by_tasks += ran
-    assert by_tasks > len(asked) / 2
+    assert by_tasks > len(runs) / 2
 
 
 @pytest.mark.skipif(not CASES.exists(), reason="the shared cases are not here")
 def test_the_shared_cases(spark, tmp_path):
     cases = load(CASES)
-    asked = []
+    runs = []
     for number, case in enumerate(cases):
         path = tmp_path / f"{number}.jsonl"
         if case.get("mode"):
@@ -153,8 +153,8 @@ def test_the_shared_cases(spark, tmp_path):
             document = json.dumps(case.get("input"), ensure_ascii=False).encode()
             path.write_bytes(document + b"\n" + document)
         options = case.get("options", {})
-        asked.append(
-            asking(
+        runs.append(
+            run_of(
                 headrace.open(path, index=False),
                 case["query"],
                 nulls="emit",
@@ -165,7 +165,7 @@ def test_the_shared_cases(spark, tmp_path):
             )
         )
     different, by_tasks = set(), 0
-    for case, (local, divided, ran) in zip(cases, together(spark, asked), strict=True):
+    for case, (local, divided, ran) in zip(cases, together(spark, runs), strict=True):
         by_tasks += ran
         if divided != local:
             different.add(case["id"])
@@ -198,8 +198,8 @@ def test_the_shared_cases(spark, tmp_path):
 )
 def test_queries_with_jobs_of_their_own(spark, tmp_path, query, options):
     for paths in (write_files(tmp_path), write_bad_rows(tmp_path)):
-        ask = asking(headrace.open(paths, index=False), query, 500, **options)
-        assert ask("spark") == ask("local")
+        run_query = run_of(headrace.open(paths, index=False), query, 500, **options)
+        assert run_query("spark") == run_query("local")
 
 
 @pytest.mark.parametrize(
@@ -218,10 +218,10 @@ def test_files_that_change_before_they_are_read(spark, tmp_path, change, said):
     whole, path = tmp_path / "1.jsonl", tmp_path / "2.jsonl"
     for each in (whole, path):
         each.write_bytes(b'{"id": 1}\n{"id": 2}\n' * 10)
-    ask = asking(headrace.open([whole, path], index=False), "$.id")
+    run_query = run_of(headrace.open([whole, path], index=False), "$.id")
     change(path)
-    found = ask("spark")
-    assert found == ask("local")
+    found = run_query("spark")
+    assert found == run_query("local")
     _lines, (_name, _facts, text), *_ = found
     assert said in text
     assert "2.jsonl" in text
@@ -231,8 +231,8 @@ def test_the_first_element_of_each_key_by_a_shuffle(spark, tmp_path):
     for paths in (write_files(tmp_path), write_bad_rows(tmp_path)):
         with headrace.open(paths, index=False, max_line=2000) as dataset:
             query = "$.rows().map({id, x}).unique_by(x).map(60 / (id - 3))"
-            ask = asking(dataset, query, 90, on_error="skip")
-            assert ask("spark") == ask("local")
+            run_query = run_of(dataset, query, 90, on_error="skip")
+            assert run_query("spark") == run_query("local")
 
 
 @pytest.mark.parametrize(
@@ -253,8 +253,8 @@ def test_joins_with_a_large_side_by_a_shuffle(spark, tmp_path, query):
     few.write_bytes(ROWS + SPACED)
     many.write_bytes(ROWS * 5)
     with headrace.open(few, index=False) as dataset:
-        ask = asking(dataset, query, 150, names={"rows": many}, on_error="skip")
-        assert ask("spark") == ask("local")
+        run_query = run_of(dataset, query, 150, names={"rows": many}, on_error="skip")
+        assert run_query("spark") == run_query("local")
 
 
 @pytest.mark.parametrize("on_error", ["abort", "skip"])
@@ -263,8 +263,8 @@ def test_joins_of_bad_rows_by_a_shuffle(spark, tmp_path, on_error):
     many.write_bytes(ROWS * 3)
     query = "$.join(@rows, on: k == k, as: 'row').map(row.id)"
     with headrace.open([many, *bad], index=False, max_line=2000) as dataset:
-        ask = asking(dataset, query, 150, names={"rows": many}, on_error=on_error)
-        assert ask("spark") == ask("local")
+        run_query = run_of(dataset, query, 150, names={"rows": many}, on_error=on_error)
+        assert run_query("spark") == run_query("local")
 
 
 def test_a_row_that_finds_many_is_joined_in_several_batches(spark, tmp_path):
@@ -276,8 +276,8 @@ def test_a_row_that_finds_many_is_joined_in_several_batches(spark, tmp_path):
             "$.join(@rows, on: k == k).map(n)",
             "$.left_join(@rows, on: k == k).sum(n)",
         ):
-            ask = asking(dataset, query, 10_000, names={"rows": many})
-            assert ask("spark") == ask("local")
+            run_query = run_of(dataset, query, 10_000, names={"rows": many})
+            assert run_query("spark") == run_query("local")
 
 
 def test_groups_of_many_elements_come_in_pieces(spark, tmp_path):
@@ -305,8 +305,8 @@ def test_answers_come_in_the_order_of_the_rows_however_many_chunks(
     # Several tasks for each run that is fetched together, and several runs.
     monkeypatch.setattr(launch, "_PART_BYTES", 300_000)
     with headrace.open(path, index=False) as dataset:
-        ask = asking(dataset, "[$, $, $, $, $, $, $, $]", 100_000)
-        assert ask("spark") == ask("local")
+        run_query = run_of(dataset, "[$, $, $, $, $, $, $, $]", 100_000)
+        assert run_query("spark") == run_query("local")
 
 
 def test_answers_do_not_stay_in_the_heap_of_the_driver(spark, tmp_path):
@@ -320,13 +320,13 @@ def test_answers_do_not_stay_in_the_heap_of_the_driver(spark, tmp_path):
         return heap.totalMemory() - heap.freeMemory()
 
     with headrace.open(path, index=False) as dataset:
-        ask = asking(dataset, "{id, text, again: id}", "8MiB")
-        ask("spark")
+        run_query = run_of(dataset, "{id, text, again: id}", "8MiB")
+        run_query("spark")
         size = path.stat().st_size
         before = used()
         for _ in range(3):
-            ask("spark")
-        # Each of them would stay whole.
+            run_query("spark")
+        # Each answer would stay in memory.
         assert used() - before < size
 
 
@@ -361,7 +361,7 @@ def test_a_result_can_be_left_and_read_again(spark, tmp_path):
         assert result.count() == 50_000
 
 
-def test_what_fails_in_spark_is_said_in_one_line(spark, tmp_path, monkeypatch):
+def test_an_error_of_spark_is_reported_in_one_line(spark, tmp_path, monkeypatch):
     path = tmp_path / "a.jsonl"
     path.write_bytes(b"1\n")
     monkeypatch.setattr(TaskQuery, "__reduce__", lambda _query: (int, ("no query",)))

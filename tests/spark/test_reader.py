@@ -1,4 +1,4 @@
-"""The reader without Spark: what the driver plans and the tasks read."""
+"""The reader without Spark: the plan of the driver and the rows of the tasks."""
 
 import gzip
 import os
@@ -109,9 +109,9 @@ def test_files_of_blocks_are_split_too(tmp_path, form):
     wanted = expected(NASTY, path)
     for size in (1, 50, 100, 250, 1 << 20):
         options = {"maxPartitionBytes": str(size), "maxLineBytes": str(MAX_LINE)}
-        asked = reader(path, **options)
-        assert len(asked.partitions()) == -(-path.stat().st_size // size)
-        assert rows(asked) == wanted, f"splits of {size} bytes"
+        read = reader(path, **options)
+        assert len(read.partitions()) == -(-path.stat().st_size // size)
+        assert rows(read) == wanted, f"splits of {size} bytes"
 
 
 @pytest.mark.parametrize("batch_bytes", [1, 2, 10, 50, 1000])
@@ -146,7 +146,7 @@ def test_batches_have_the_very_schema_spark_compares_with(nasty, columns):
     assert schemas == {to_arrow_schema(columns, timezone="UTC")}
 
 
-def test_rows_are_counted_only_if_asked_for(nasty):
+def test_rows_are_counted_only_for_numbered_columns(nasty):
     def first_rows(columns):
         planned = reader(nasty, columns, maxPartitionBytes="100").partitions()
         return [part.first_row for partition in planned for part in partition.value]
@@ -174,7 +174,7 @@ def test_a_compressed_file_is_one_fragment(tmp_path):
 
 
 def test_a_partition_of_nothing_is_read_as_nothing(nasty):
-    # What Spark makes of an empty list of partitions.
+    # Spark turns an empty list of partitions into this one.
     assert list(reader(nasty).read(InputPartition(None))) == []
 
 

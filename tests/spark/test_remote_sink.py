@@ -1,4 +1,4 @@
-"""The sink and object stores: whatever fails or runs at once, each row is there once."""
+"""The sink and object stores: each row once, in spite of faults and concurrent jobs."""
 
 import shutil
 import threading
@@ -33,7 +33,7 @@ def ids(url):
 
 
 def is_sound(url, bucket):
-    """Whether a set is as its metadata says, with no part beside it."""
+    """Whether a set matches its metadata, without other parts."""
     shards = headrace.ShardSet(url)
     named = {part.path for part in shards.metadata.parts}
     there = {name for name in stored(bucket) if ".meta-" not in name}
@@ -64,7 +64,7 @@ def test_append_and_overwrite(spark, url, bucket):
     assert ids(url) == [0, 1, 2, 3, 4]
     save(spark.range(7, 9, 1, 1), url, "overwrite")
     assert ids(url) == [7, 8]
-    # Whoever reads the one before may go on.
+    # Readers of the previous generation may continue.
     assert ids(f"{url}/rows.meta-00000002.json") == [0, 1, 2, 3, 4]
 
 
@@ -82,7 +82,7 @@ def test_a_job_that_fails_leaves_the_set_as_it_was(spark, url, bucket):
     for mode in ("append", "overwrite"):
         with pytest.raises(Exception, match="every attempt fails"):
             save(spark.range(0, 100, 1, 3), url, mode, source="remote-always")
-    # Tasks that were at work when the job failed may have left what vacuum removes.
+    # Tasks that ran when the job failed may have left parts, which vacuum removes.
     assert before <= stored(bucket)
     assert {name for name in stored(bucket) if ".meta-" in name} < before
     assert sorted(ids(url)) == [0, 1, 2]
@@ -155,6 +155,6 @@ def test_a_batch_of_a_stream_is_written_once(spark, tmp_path, url, bucket):
     assert is_sound(url, bucket)
 
 
-def test_a_store_that_nobody_knows_is_refused_before_tasks_run(spark):
+def test_an_unknown_store_is_refused_before_tasks_run(spark):
     with pytest.raises(Exception, match="Protocol not known: nowhere"):
         save(spark.range(3), "nowhere://bucket/set")

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.spark
 
 
 def run(program, *arguments):
-    """Run a Python program in a process of its own and give what it printed."""
+    """Run a Python program in a separate process and return its output."""
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program), *map(str, arguments)],
         capture_output=True,
@@ -102,12 +102,12 @@ def test_a_session_is_quiet(tmp_path):
         path,
     )
     assert done.stdout == "3\nAnalysisException\n"
-    # Java itself says this, before any setting is read.
+    # Java prints this before it reads any setting.
     lines = done.stderr.splitlines()
     assert [line for line in lines if "incubator modules" not in line] == []
 
 
-def test_asking_again_gives_the_same_session(spark):
+def test_a_second_call_returns_the_same_session(spark):
     spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     again = headrace.spark.session("local[2,4]", **{"spark.sql.ansi.enabled": True})
     assert again.sparkContext is spark.sparkContext
@@ -120,7 +120,7 @@ def test_another_master_is_refused_while_one_runs(spark):
         headrace.spark.session("local[1]")
 
 
-def test_a_master_that_is_none_is_a_usage_error():
+def test_an_invalid_master_is_a_usage_error():
     done = run(
         """
         import headrace.spark
@@ -160,7 +160,7 @@ def test_no_masters(master):
 
 
 @pytest.mark.parametrize("masters", [1, 2])
-def test_a_master_that_does_not_answer_is_said_at_once(masters):
+def test_an_unreachable_master_is_reported_before_java_starts(masters):
     ports = ",".join(f"127.0.0.1:{free_port()}" for _ in range(masters))
     done = run(
         """

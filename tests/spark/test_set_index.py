@@ -1,4 +1,4 @@
-"""The index of a set that Spark's tasks make is, byte for byte, that of this process."""
+"""Set indexes built by Spark tasks: the bytes of a build in this process."""
 
 import json
 import os
@@ -32,7 +32,7 @@ from tests.spark.processes import until
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
 MASTER = "local[2,4]"
-"""Where the session of the tests runs."""
+"""The master of the session of the tests."""
 
 TASK_BYTES = 2000
 
@@ -52,8 +52,8 @@ def content(directory):
 
 def made_by(make, shards, segment_rows=1000, **options):
     path = shards.directory / "rows.jnx.k"
-    asked = KeyBuild(("k",), fragment_bytes=TASK_BYTES, **options)
-    return engine.build(open_set(shards), path, asked, make, segment_rows)
+    build = KeyBuild(("k",), fragment_bytes=TASK_BYTES, **options)
+    return engine.build(open_set(shards), path, build, make, segment_rows)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_both_engines_make_the_same_files(spark, tmp_path, count, codec, segment
     made = made_by(ByTasks(spark, TASK_BYTES), shards, segment_rows=segment_rows)
     assert (made.lines, made.first_skipped) == (local.lines, local.first_skipped)
     assert content(tmp_path) == expected
-    # The parts that come next, and all in one.
+    # An update with new parts, and a build of all parts.
     more = some_lines(200, 1)
     shards = write(tmp_path, more, codec=codec, most=60, block_bytes=300)
     kept = tmp_path / "kept"
@@ -102,34 +102,34 @@ def test_the_command_builds_and_updates_with_spark(spark, tmp_path):
 
 @dataclass(frozen=True, slots=True)
 class PatientScan(SetScan):
-    """Waits with the last slice until somebody was told of another."""
+    """Delays the last slice until progress on another one was reported."""
 
-    told: str = ""
+    mark: str = ""
 
     def scan(self, part, opened):
         if part.end == sum(each.logical_bytes for each in self.parts):
-            assert until(Path(self.told).exists)
+            assert until(Path(self.mark).exists)
         return SetScan.scan(self, part, opened)
 
 
-def test_how_far_it_is_is_told_as_tasks_end(spark, tmp_path, monkeypatch):
+def test_progress_is_reported_as_tasks_end(spark, tmp_path, monkeypatch):
     shards = write(tmp_path / "set", some_lines(300, 2), most=60)
-    mark, told = tmp_path / "told", []
+    mark, reported = tmp_path / "mark", []
 
     def progress(done, _records):
-        told.append(done)
+        reported.append(done)
         if done:
             mark.touch()
 
     def patient(how, *others):
         same = {each.name: getattr(how, each.name) for each in fields(how)}
-        return make(PatientScan(**same, told=str(mark)), *others)
+        return make(PatientScan(**same, mark=str(mark)), *others)
 
     make = ByTasks(spark, TASK_BYTES, KeyBuild(("k",), progress=progress))
     made = made_by(patient, shards)
     assert made.lines.bad == 1
-    assert told == sorted(told)
-    assert 0 < next(each for each in told if each) < open_set(shards).size
+    assert reported == sorted(reported)
+    assert 0 < next(each for each in reported if each) < open_set(shards).size
 
 
 def test_a_key_that_is_there_twice_is_the_same_error(spark, tmp_path):
@@ -166,14 +166,14 @@ class FaultyScan(SetScan):
 
 
 class Sabotaged:
-    """Makes segments by tasks in which something goes wrong."""
+    """Builds segments by tasks with a fault."""
 
     def __init__(self, spark, fault):
         self._make, self._fault = ByTasks(spark, TASK_BYTES), fault
 
     def __call__(self, how, *rest):
-        told = {each.name: getattr(how, each.name) for each in fields(how)}
-        return self._make(FaultyScan(**told, fault=self._fault), *rest)
+        same = {each.name: getattr(how, each.name) for each in fields(how)}
+        return self._make(FaultyScan(**same, fault=self._fault), *rest)
 
 
 @pytest.mark.parametrize("fault", ["scan", "write", "kill scan", "kill write"])
@@ -221,7 +221,7 @@ def test_of_two_jobs_at_once_one_wins(spark, tmp_path):
     assert (checked["valid"], checked["fresh"]) == (True, True)
 
 
-def test_a_part_that_was_removed_by_hand_is_said_to_be_gone(spark, tmp_path):
+def test_the_error_names_a_part_that_was_removed_by_hand(spark, tmp_path):
     shards = write(tmp_path, some_lines(100, 6), most=60)
     made_by(ByTasks(spark, TASK_BYTES), shards)
     gone = tmp_path / shards.metadata.parts[1].path

@@ -1,4 +1,4 @@
-"""Outputs of a cluster: only where somebody said that all machines see them."""
+"""Outputs of a cluster: only in directories that are declared as shared."""
 
 import json
 import os
@@ -91,7 +91,7 @@ def test_every_machine_sees_an_object_store(tmp_path, monkeypatch, master):
                     writer(schema, overwrite=False)
 
 
-def test_who_spark_finds_by_itself_knows_no_master():
+def test_a_source_that_spark_discovers_has_no_master():
     assert HeadraceSource.master == ""
     assert source_at("yarn").master == "yarn"
     assert source_at("yarn").name() == "headrace"
@@ -105,7 +105,7 @@ import headrace, headrace.spark
 master, path, directory = sys.argv[1:]
 spark = headrace.spark.session(master, **{SETTINGS})
 
-def told(do):
+def error_of(do):
     try:
         do()
     except Exception as error:
@@ -115,9 +115,9 @@ def reader():
     return spark.read.format("headrace").schema("id long")
 
 print(json.dumps([
-    told(lambda: reader().load(path).write.format("headrace").mode("append").save(directory)),
-    told(lambda: reader().option("badRecordsPath", directory).load(path).collect()),
-    told(lambda: headrace.Pipeline("p", directory, headrace.pipeline.Source(path)).run(spark=spark)),
+    error_of(lambda: reader().load(path).write.format("headrace").mode("append").save(directory)),
+    error_of(lambda: reader().option("badRecordsPath", directory).load(path).collect()),
+    error_of(lambda: headrace.Pipeline("p", directory, headrace.pipeline.Source(path)).run(spark=spark)),
     os.path.exists(directory),
     reader().load(path).count(),
 ]))
@@ -127,7 +127,7 @@ spark.stop()
 
 @pytest.mark.timeout(300)
 @pytest.mark.skipif(sys.platform == "win32", reason="spark-class is a shell script")
-def test_a_cluster_writes_nothing_that_nobody_declared(master, tmp_path):
+def test_a_cluster_writes_to_declared_directories_only(master, tmp_path):
     path, out = tmp_path / "rows.jsonl", tmp_path / "out"
     path.write_text('{"id": 1}\n{"id": 2}\n')
     printed = run_driver(DRIVER, master, str(path), str(out))

@@ -53,7 +53,7 @@ def keyed(lines, tasks=TASKS, **options):
 
 
 def frame_of(spark, rows):
-    """Return a frame whose partitions have nothing to do with the order of the rows."""
+    """Return a frame whose partitions do not follow the order of the rows."""
     shuffled = rows[1::2] + rows[::2]
     return spark.createDataFrame(shuffled, SCHEMA).repartition(3)
 
@@ -114,7 +114,7 @@ def test_joined_lines(spark, kind):
 
 
 def failing_once(folder):
-    """Return what passes rows on, but not at the first attempt of a task."""
+    """Return a function that passes rows on, and fails at the first attempt of a task."""
 
     def fail(batches):
         from pathlib import Path
@@ -157,7 +157,7 @@ def test_partitions_are_runs_of_tasks(spark):
 
 
 def joined_in_process(joining, left, right, batch_rows):
-    """Join as one task does, with everything in batches of so many rows."""
+    """Join as one task does, with all batches of `batch_rows` rows."""
     sides = [(0, *row) for row in keyed(right, 2, joins=True) if row[2]]
     sides += [(1, *row) for row in keyed(left, joins=True)]
     sides.sort(key=lambda row: (row[3], row[0], row[1:3]))

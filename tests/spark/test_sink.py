@@ -42,7 +42,7 @@ def files(directory):
 
 
 def is_sound(directory):
-    """Whether a set is as its metadata says, with nothing beside it."""
+    """Whether a set matches its metadata, without other files."""
     shards = headrace.ShardSet(directory)
     parts = shards.metadata.parts
     named = {name for part in parts for name in (part.path, part.ckpt)}
@@ -51,7 +51,7 @@ def is_sound(directory):
     return named == there and not any(checks)
 
 
-# What is written
+# Values
 
 VALUES = """
     SELECT * FROM VALUES
@@ -82,11 +82,11 @@ def test_values_are_those_of_to_json(spark, tmp_path, skip_nulls):
         mine = json.loads(ours, parse_float=Decimal)
         assert mine == json.loads(sparks, parse_float=Decimal)
         assert list(mine) == list(json.loads(sparks))
-    # Byte for byte, but for the exponents of the second.
+    # Equal bytes except for the exponents of the second.
     assert [found[0], found[2]] == [wanted[0], wanted[2]]
 
 
-def test_what_is_written_otherwise_than_to_json_does(spark, tmp_path):
+def test_values_that_differ_from_to_json(spark, tmp_path):
     frame = spark.sql(
         """SELECT TIMESTAMP'2024-01-01 00:00:00.123456Z' AS micros,
         CAST(1e-10 AS DECIMAL(38, 18)) AS small, 1e300D AS large, 1e-7D AS tiny,
@@ -197,7 +197,7 @@ def test_what_has_no_json_is_refused_before_anything_is_made(
 # Files
 
 
-def test_no_file_is_larger_than_asked_for(spark, tmp_path):
+def test_no_file_is_larger_than_its_limit(spark, tmp_path):
     frame = spark.range(0, 20_000, 1, 3).selectExpr("id", "sha2(string(id), 256) AS h")
     save(frame, tmp_path, codec="gzip", level=1, blockBytes="8KiB", maxBytes="64KiB")
     metadata = headrace.ShardSet(tmp_path).metadata
@@ -206,7 +206,7 @@ def test_no_file_is_larger_than_asked_for(spark, tmp_path):
     assert metadata.limits.max_bytes == 64 << 10
     assert (metadata.compression.codec, metadata.compression.level) == ("gzip", 1)
     assert ids(tmp_path) == list(range(20_000))
-    # What an append leaves out is as it was.
+    # An append keeps the options that it does not give.
     save(frame.limit(10), tmp_path)
     assert headrace.ShardSet(tmp_path).metadata.compression == metadata.compression
     assert headrace.ShardSet(tmp_path).metadata.limits == metadata.limits

@@ -1,4 +1,4 @@
-"""The options of a write, and the job that it becomes."""
+"""The options of a write, and the job that they start."""
 
 from pathlib import Path
 
@@ -84,13 +84,13 @@ def test_refused(options, message):
     ],
 )
 def test_refused_before_anything_is_made(tmp_path, options, message):
-    asked = write_options({"path": str(tmp_path / "out"), **options})
+    write = write_options({"path": str(tmp_path / "out"), **options})
     with pytest.raises(UsageError, match=message):
-        begin_job(asked, overwrite=False, validate=True)
+        begin_job(write, overwrite=False, validate=True)
     assert not list(tmp_path.iterdir())
 
 
-def test_an_append_takes_from_the_set_what_it_does_not_say(tmp_path):
+def test_an_append_takes_missing_options_from_the_set(tmp_path):
     how = {"codec": "gzip", "level": 3, "block_bytes": "1KiB", "max_records": 5}
     with headrace.ShardWriter(tmp_path, **how) as writer:
         writer.write({})
@@ -135,7 +135,7 @@ def test_a_partition_begins_with_a_column(tmp_path, path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_replaced_generation_stays_as_long_as_it_is_told(tmp_path):
+def test_a_replaced_generation_stays_for_its_grace(tmp_path):
     options = write_options({"path": str(tmp_path), "grace": "1h30m"})
     job = begin_job(options, overwrite=True, validate=True)
     assert job.home.grace == 5400

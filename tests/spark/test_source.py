@@ -101,7 +101,7 @@ def test_compressed_files(load, tmp_path, suffix):
 
 @pytest.fixture
 def folder(tmp_path):
-    """A folder with files of all kinds, and some that are none of our business."""
+    """A folder with files of all kinds, and some that are not data files."""
     for number, (suffix, compress) in enumerate(CODECS.items()):
         path = tmp_path / f"part-{number}.jsonl{suffix}"
         path.write_bytes(compress(NASTY))

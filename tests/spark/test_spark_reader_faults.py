@@ -1,7 +1,7 @@
-"""What Spark's own JSON reader does to lines, and the better answer.
+"""Faults of Spark's own JSON reader, and the results of headrace for the same lines.
 
-Each test first shows what ``spark.read.json`` gives, so that it fails when Spark changes
-its mind, and then what the source gives for the same bytes.
+Each test first checks the result of ``spark.read.json``, so that it fails when Spark changes,
+and then the result of the source for the same bytes.
 """
 
 import gzip
@@ -220,10 +220,10 @@ def test_dropped_rows_depend_on_the_columns(load, theirs, written):
     )
 
 
-def test_faulty_rows_that_no_column_tells_of(load, theirs, written):
+def test_faulty_rows_that_no_column_reports(load, theirs, written):
     path = written(b'{"a":1}\nnope\n')
     assert rows(theirs(path, "a long")) == [(1,), (None,)]
-    # The rows are the same, but the task says what is wrong with them.
+    # The rows are the same, but the task warns about them.
     assert rows(load(path, "a long")) == [(1,), (None,)]
     reader = HeadraceSource({"path": str(path)}).reader(StructType().add("a", "long"))
     with pytest.warns(UserWarning, match="byte 8: expected a value"):
@@ -234,7 +234,7 @@ def test_values_that_are_no_objects_as_variants(load, theirs, written):
     path = written(b'null\n"str"\n[1,2]\n{"a":5} xyz\n')
     text = functions.expr("to_json(v)")
     one = {"singleVariantColumn": "v"}
-    # They, too, drop what follows.
+    # Spark drops the rest of these lines too.
     values = ["null", '"str"', "[1,2]"]
     assert rows(theirs(path, **one).select(text)) == [
         *((value,) for value in values),
@@ -319,7 +319,7 @@ def test_types_that_are_found(load, theirs, written, content, their_type, our_ty
     assert frame.count() == content.count(b"\n")
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="/proc tells what was read")
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/self/io")
 def test_finding_types_is_one_pass(spark, theirs, written):
     content = b'{"a":1,"b":"some text"}\n' * 100_000
     path = written(content)
@@ -338,14 +338,14 @@ def test_finding_types_is_one_pass(spark, theirs, written):
     assert jobs_of("ours", lambda: ours.load(str(path))) == 0
     before = bytes_read()
     found_columns(read_options({"path": str(path), "inferSchema": "true"}))
-    # Of fragments, only what their last rows have in common is read twice.
+    # Only the overlap at the end of each fragment is read twice.
     assert len(content) <= bytes_read() - before <= len(content) * 1.1
 
 
 def bytes_read():
     """Return how many bytes this process has read so far."""
-    told = Path("/proc/self/io").read_text()
-    return int(told.split("rchar: ", 1)[1].split()[0])
+    counters = Path("/proc/self/io").read_text()
+    return int(counters.split("rchar: ", 1)[1].split()[0])
 
 
 def test_no_digit_of_a_large_integer_is_lost(load, theirs, written):
@@ -376,7 +376,7 @@ def test_gzip(load, theirs, written):
     content = b'{"a":1}\n' * 1000
     whole = written(gzip.compress(content), "whole.json.gz")
     assert theirs(whole, "a long").count() == load(whole, "a long").count() == 1000
-    # Recognised by what it is, not by what it is called.
+    # Recognised by its content, not by its name.
     unnamed = written(gzip.compress(content), "unnamed.json")
     assert rows(theirs(unnamed, "a long").agg(functions.sum("a"))) != [(1000,)]
     assert rows(load(unnamed, "a long").agg(functions.sum("a"))) == [(1000,)]
@@ -429,7 +429,7 @@ def test_zstd(load, theirs, written):
 def test_files_that_begin_with_a_mark(load, theirs, written, name):
     path = written(b'{"a":1}\n', name)
     assert rows(theirs(path.parent, "a long")) == []
-    # Who names a file means it.
+    # A file that is named explicitly is read.
     assert rows(load(path, "a long")) == [(1,)]
 
 

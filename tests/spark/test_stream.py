@@ -1,4 +1,4 @@
-"""Streams in Spark: from files and logs, into sets, and on after anything went wrong."""
+"""Streams in Spark: from files, logs and sets into sets, and restarts after faults."""
 
 import shutil
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture
 def run(spark, tmp_path):
-    """Run a query to the end of what there is; return its progress, batch by batch."""
+    """Run a query to the current end of its input; return the progress of each batch."""
 
     def run(
         source, target="out", checkpoint="checkpoint", schema="_raw binary", **more
@@ -97,7 +97,7 @@ def test_a_batch_that_was_published_but_not_written_down_is_not_written_again(
     append_log(log, range(50, 90))
     run(log)
     before = sorted((tmp_path / "out").rglob("*"))
-    # As if the driver had been killed between the two.
+    # As if the driver had been killed between publishing and recording.
     for name in ("1", ".1.crc"):
         (checkpoint / "commits" / name).unlink(missing_ok=True)
     run(log)
@@ -117,7 +117,7 @@ def test_a_lost_checkpoint_directory_stops_the_query(run, tmp_path):
     ):
         run(log)
     assert ids(tmp_path / "out") == list(range(50))
-    # What the error advises.
+    # The cure that the error names.
     offset = (tmp_path / "checkpoint/offsets/0").read_text().splitlines()[-1]
     append_log(log, range(50, 60))
     run(

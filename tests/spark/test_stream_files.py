@@ -1,4 +1,4 @@
-"""Files as a stream: whole lines, each once, of files that grow and files that come."""
+"""Files as a stream: each terminated line once, of growing and new files."""
 
 import gzip
 
@@ -65,7 +65,7 @@ def test_files_that_come(tmp_path):
     append_file(tmp_path / "b.jsonl", text([3]))
     stream.restart()
     assert lines(stream.batch()) == expected([1, 3])
-    # What was read may go.
+    # A file that was read may be removed.
     (tmp_path / "a.jsonl").unlink()
     assert stream.batch() is None
 

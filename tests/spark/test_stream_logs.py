@@ -1,4 +1,4 @@
-"""Logs as a stream: every committed line once, wherever the log is in its life."""
+"""Logs as a stream: every committed line once, during upkeep and retention."""
 
 import json
 import warnings
@@ -152,7 +152,7 @@ def test_a_segment_that_is_removed_between_plan_and_task_stops_the_query_once(lo
     headrace.Log(log).retain(before_line=201)
     with pytest.raises(SourceChangedError, match="lines 1 to 100 of the log"):
         list(stream.reader.read(tasks[0]))
-    # The same batch is done again, and has what is left of it.
+    # The same batch runs again with its remaining lines.
     stream.restart()
     with pytest.warns(HeadraceWarning, match="lines 1 to 200 were lost"):
         found = stream.run(planned)
@@ -168,7 +168,7 @@ def test_a_new_query_begins_with_the_first_line_that_is_there(log):
         assert lines(stream.batch()) == expected(range(200, 290))
         stream.restart()
         assert lines(stream.rest()) == expected(range(290, 350))
-    # Of what came later than it began, nothing may be gone.
+    # Lines that were appended after its start must not be lost.
     stream = Stream(log, maxRowsPerTrigger=20)
     stream.batch()
     headrace.Log(log).retain(before_line=301)

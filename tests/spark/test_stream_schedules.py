@@ -1,6 +1,6 @@
-"""However appends, upkeep, batches and restarts follow each other, rows are those of one read.
+"""Random schedules of appends, upkeep, batches and restarts: the rows of one read.
 
-The reader is driven by hand, so that thousands of batches take no time.
+The test calls the reader directly, so that thousands of batches are fast.
 """
 
 import gzip
@@ -31,7 +31,7 @@ BUDGETS = st.fixed_dictionaries(
 
 
 def steps(*others):
-    """What can happen to a stream, in any order; most of it makes or reads rows."""
+    """Random events of a stream; most of them append or read rows."""
     append = st.tuples(st.just("append"), NAMES, COUNTS)
     batch = st.tuples(st.just("batch"))
     rare = st.sampled_from([("restart",), ("again",), ("everything",), *others])
@@ -39,7 +39,7 @@ def steps(*others):
 
 
 class Schedule:
-    """A stream, and the rows that it has given."""
+    """A stream, and the rows that it has returned."""
 
     def __init__(self, directory, budget):
         self.directory = directory
@@ -53,13 +53,13 @@ class Schedule:
         return range(begin, begin + count)
 
     def read(self, limit=None):
-        """Run a batch as Spark does: it is written down how far it goes, and then it is run."""
+        """Run a batch as Spark does: its end is recorded before it runs."""
         planned = self.stream.plan(limit)
         if planned is not None:
             self.found += self.stream.run(planned)
 
     def again(self):
-        """Run a batch whose rows came to nothing, as if it had been killed, and once more."""
+        """Run a batch and drop its rows, as if it had been killed, then run it again."""
         planned = self.stream.plan()
         if planned is not None:
             start, end = self.stream.end, planned
@@ -144,7 +144,7 @@ def test_files(tmp_path_factory, steps, budget):
     assert by_name == {
         name: expected(range(count)) for name, count in schedule.counts.items()
     }
-    # With the same numbers of rows as if all had been there from the beginning.
+    # The row numbers are those of one read of the final files.
     if schedule.found:
         assert sorted(schedule.found) == rows_of_a_read(directory)
 

@@ -1,4 +1,4 @@
-"""Sets of shards as a stream: each part that is committed, once."""
+"""Sets of shards as a stream: each committed part once."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Typed columns without Spark's JVM in between: what tasks make of their splits."""
+"""Typed columns without Spark's JVM: the rows that tasks read from their splits."""
 
 import json
 import re
@@ -66,7 +66,7 @@ def source(path, **options):
 
 
 def read(path, columns, **options):
-    """Return the rows of all partitions, each as it would come from its task."""
+    """Return the rows of all partitions, each as its task returns it."""
     reader = source(path, **options).reader(schema=columns)
     found = []
     with warnings.catch_warnings():
@@ -91,7 +91,7 @@ def column(found, name):
 
 
 def check(found, path):
-    """Compare what was read of `DATA` with what is in it."""
+    """Compare the rows that were read from `DATA` with its content."""
     assert column(found, "id") == [1, 2, None, None, None, 7, None, None, 10]
     names = ["a\tb", '{"k":[1,2]}', None, "kept", *[None] * 5]
     assert column(found, "name") == names
@@ -162,7 +162,7 @@ def test_the_number_of_rows_depends_on_no_column(data, names, mode, count):
 
 
 def test_a_value_that_does_not_fit_is_the_only_thing_that_a_column_can_find(data):
-    # All the others are not JSON, or no objects, whatever is read of them.
+    # All other rows are not JSON or not objects, whichever columns are read.
     assert len(read(data, schema("id"), mode="DROPMALFORMED")) == 5
 
 
@@ -176,16 +176,16 @@ def test_failfast_names_the_line_wherever_the_splits_are(tmp_path, partition_byt
     assert (caught.value.line, caught.value.offset) == (4, 28)
 
 
-def test_rows_that_silently_become_null_are_told_of(data):
+def test_a_warning_names_rows_that_become_null(data):
     reader = source(data).reader(schema=schema("id"))
     (partition,) = reader.partitions()
     with pytest.warns(UserWarning, match=r"data.jsonl: byte \d+: trailing") as caught:
         assert len(list(reader.read(partition))) == 1
     assert len(caught) == 1
-    told = source(data).reader(schema=schema("id", "_error"))
+    reader = source(data).reader(schema=schema("id", "_error"))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert len(list(told.read(partition))) == 1
+        assert len(list(reader.read(partition))) == 1
 
 
 def test_a_read_that_is_left_early_leaves_nothing_in_quarantine(data, tmp_path):
@@ -443,7 +443,7 @@ json_values = st.recursive(
 
 
 def plain(number):
-    """Return a Decimal as JSON has it."""
+    """Return a Decimal as JSON text."""
     return int(number) if number == int(number) else float(number)
 
 
@@ -459,7 +459,7 @@ def test_any_value_as_a_variant(values):
     for at, row in enumerate(rows):
         value = data[slice(*memoryview(value_ends).cast("i")[at : at + 2])]
         keys = metadata[slice(*memoryview(metadata_ends).cast("i")[at : at + 2])]
-        # PySpark computes decimals, with 28 digits unless told otherwise.
+        # PySpark computes decimals with 28 digits by default.
         with localcontext(prec=60):
             found = VariantUtils.to_python(value, keys)
         assert json.loads(json.dumps(found, default=plain)) == parse(row)

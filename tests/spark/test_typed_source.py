@@ -28,7 +28,7 @@ def rows(frame):
 
 def test_the_lines_of_faulty_rows(load, data):
     frame = load(data, "id long, _corrupt_record string", maxLineBytes=MAX_LINE)
-    # Spark's own reader refuses to be asked for this column alone.
+    # Spark's own reader refuses a read of this column alone.
     faulty = [
         '{"id":3} and more',
         '{"id":"four","name":"kept","tags":[]}',
@@ -193,18 +193,18 @@ def test_where_and_query(load, data):
         (None, 4),
         (7, 8),
     ]
-    # The same frame, asked again and otherwise: nothing is left of the first question.
+    # Other queries over the same frame: no filter of the first one is left.
     assert frame.filter("id = 10").count() == 1
     assert frame.count() == 7
-    asked = load(
+    frame = load(
         data,
         inferSchema=True,
         where="$.id is number",
         query="{double: $.id * 2, of: $.name}",
         mode="DROPMALFORMED",
     )
-    assert asked.schema.simpleString() == "struct<double:bigint,of:variant>"
-    assert [row[0] for row in rows(asked)] == [2, 4, 14, 18, 20]
+    assert frame.schema.simpleString() == "struct<double:bigint,of:variant>"
+    assert [row[0] for row in rows(frame)] == [2, 4, 14, 18, 20]
 
 
 def test_wrong_options_fail_at_load(load, data):
