@@ -76,7 +76,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class AtLeast:
-    """At least `factor` times the throughput of another."""
+    """At least `ratio` times the throughput of another."""
 
     subject: Ref
     reference: Ref
@@ -104,7 +104,7 @@ class AtMostAbove:
 
 @dataclass(frozen=True, slots=True)
 class AtMostTimes:
-    """At most `factor` times the cost of another."""
+    """At most `ratio` times the cost of another."""
 
     subject: Ref
     reference: Ref
