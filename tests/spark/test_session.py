@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import textwrap
+from importlib import import_module
 
 import pytest
 from pyspark.sql.datasource import DataSource
@@ -199,17 +200,17 @@ def test_a_master_needs_host_and_port(master):
 
 
 def test_spark_connect_needs_more_packages(monkeypatch):
-    monkeypatch.setattr(
-        "headrace.engines.spark.session.session.find_spec", lambda _name: None
-    )
+    # Not by a dotted name: the test of missing extras imports the module a second time.
+    module = import_module("headrace.engines.spark.session.session")
+    monkeypatch.setattr(module, "find_spec", lambda _name: None)
     with pytest.raises(UsageError, match=r"pip install 'pyspark\[connect\]'"):
         headrace.spark.session("sc://127.0.0.1")
 
 
 def test_a_server_of_spark_connect_that_does_not_answer(monkeypatch):
-    monkeypatch.setattr(
-        "headrace.engines.spark.session.session.find_spec", lambda _name: True
-    )
+    # Not by a dotted name: the test of missing extras imports the module a second time.
+    module = import_module("headrace.engines.spark.session.session")
+    monkeypatch.setattr(module, "find_spec", lambda _name: True)
     url = f"sc://127.0.0.1:{free_port()}/;user_id=me"
     with pytest.raises(
         MasterUnreachableError, match=f"no Spark master answers at {url}"
