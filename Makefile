@@ -65,7 +65,7 @@ endif
 
 sweep: need-java setup
 	HYPOTHESIS_PROFILE=thorough HEADRACE_KILLS=1000 HEADRACE_CUTS=3000 HEADRACE_REPLACEMENTS=5000 \
-		$(BIN)/pytest -q -n 2 --timeout 0 tests/property tests/query tests/fault tests/spark/test_stream_schedules.py
+		$(BIN)/pytest -q -n 2 --timeout 0 tests/features tests/query tests/fault tests/spark/test_stream_schedules.py
 	$(BIN)/python -m tests.fault.stream_soak 10 $(SEED)
 
 # make crash N=1000 SEED=1: what a log has acknowledged is there after each.

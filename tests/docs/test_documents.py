@@ -43,7 +43,7 @@ NOT_RUN = {
     ("python", "spark.md"): "needs Java; tests/spark does the same",
     ("sql", "spark.md"): "needs Java",
     ("python", "streaming.md"): "needs Java; tests/spark does the same",
-    ("json", "shards.md"): "tests/unit/test_shard_metadata.py writes it",
+    ("json", "shards.md"): "tests/store/shards/test_shard_metadata.py writes it",
     ("json", "set-index.md"): "tests/formats/test_set_index.py writes it",
 }
 ALL = [block for path in DOCUMENTS for block in blocks(path)]

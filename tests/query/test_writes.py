@@ -1,6 +1,6 @@
 """Writes: what they mean, and which of them are refused instead of guessed.
 
-`tests/property/test_writes.py` compares them with the reference.
+`tests/features/queries/test_writes.py` compares them with the reference.
 """
 
 import json

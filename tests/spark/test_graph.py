@@ -1,6 +1,6 @@
 """Graph expansion by Spark tasks: the answer of one process, with every strategy.
 
-All options are tested without Spark, in tests/property/test_graphs_on_spark.py.
+All options are tested without Spark, in tests/features/graphs/test_graphs_on_spark.py.
 """
 
 import random

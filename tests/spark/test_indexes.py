@@ -13,7 +13,13 @@ import headrace
 from headrace.cli.app import main
 from headrace.engines.spark.tasks.run import run_each
 from headrace.errors import DuplicateKeyError
-from tests.property.test_index_jobs import ASKED, FILES, build_here, outcome, written
+from tests.features.rows.test_index_jobs import (
+    ASKED,
+    FILES,
+    build_here,
+    outcome,
+    written,
+)
 from tests.reference.compressed import FORMS
 from tests.reference.index_jobs import build_by_tasks, leftovers
 

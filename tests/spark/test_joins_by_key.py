@@ -1,6 +1,6 @@
 """Joins by Spark tasks, with every strategy: the answers of one process.
 
-All queries are tested without Spark, in tests/property/test_joins_by_key_on_spark.py.
+All queries are tested without Spark, in tests/features/joins/test_joins_by_key_on_spark.py.
 """
 
 import json

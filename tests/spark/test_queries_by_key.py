@@ -1,6 +1,6 @@
 """Queries by Spark tasks with key indexes: the answers of one process.
 
-All queries are tested without Spark, in tests/property/test_queries_by_key_on_spark.py.
+All queries are tested without Spark, in tests/features/key_index/test_queries_by_key_on_spark.py.
 """
 
 import pytest

@@ -1,7 +1,7 @@
 """Queries by Spark tasks: the same bytes, errors and counts as by the local engine.
 
 Starting a job costs more than querying a few rows, so several queries share one job: see
-`together`. How work is divided is tested without Spark, in tests/unit/test_divided_queries.py.
+`together`. How work is divided is tested without Spark, in tests/engines/test_divided_queries.py.
 """
 
 import json

@@ -17,7 +17,7 @@ from headrace.errors import (
 from headrace.store.files import system
 from headrace.store.log.read.consumers import ActiveConsumer
 from headrace.store.log.read.reader import LogReader
-from tests.unit.test_log_following import remove_first
+from tests.store.log.test_log_following import remove_first
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import headrace
 from headrace.engines.spark.query.task import TaskRun
 from tests.examples import often
-from tests.property.test_joins_by_key import KEYS, KINDS, ON, ROWS, written
+from tests.features.joins.test_joins_by_key import KEYS, KINDS, ON, ROWS, written
 from tests.reference.engines import BY_TASKS, outcome
 from tests.reference.shard_sets import write
 

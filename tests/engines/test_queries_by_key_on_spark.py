@@ -1,6 +1,6 @@
 """When tasks of Spark read only what holds rows that a key index leads to; they run without Spark.
 
-That the answers are the same is tested in tests/property/test_queries_by_key_on_spark.py.
+That the answers are the same is tested in tests/features/key_index/test_queries_by_key_on_spark.py.
 """
 
 import os

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import headrace
 from headrace.errors import HeadraceWarning
-from tests.property.test_queries_by_key import (
+from tests.features.key_index.test_queries_by_key import (
     ASKED,
     CONDITIONS,
     LINES,

@@ -25,7 +25,7 @@ from headrace.store.shards.metadata import (
     encode,
 )
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def part(number, **changes):

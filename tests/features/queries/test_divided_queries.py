@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import headrace
 from tests.examples import often
-from tests.property.test_query_modes import ROWS, STREAMS, VALUES
+from tests.features.queries.test_query_modes import ROWS, STREAMS, VALUES
 from tests.reference.engines import BY_TASKS, outcome
 
 BAD = st.sampled_from([b"{", b"", b"  ", b'{"id": 1} 2', b"\xff", b"x" * 300])

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 import headrace
 from headrace.physical import hops
 from tests.examples import often
-from tests.property.test_graph_answers import LINES, NODE, OPTIONS, text
+from tests.features.graphs.test_graph_answers import LINES, NODE, OPTIONS, text
 from tests.reference.edge_tasks import IN_PROCESS
 from tests.reference.slow_graph import edges_in, expand
 
