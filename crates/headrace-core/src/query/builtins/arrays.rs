@@ -7,8 +7,8 @@ use bumpalo::{
 
 use super::{
     Builtin, Parameter, Size, in_group, limited,
+    reshape::field_of,
     search::{Place, place_of},
-    sorting::field_of,
 };
 use crate::{
     query::{

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 
 use bumpalo::collections::Vec as BumpVec;
 
-use super::{Builtin, Parameter, in_group, sorting::with_field};
+use super::{Builtin, Parameter, in_group, reshape::with_field};
 use crate::{
     query::{
         Arg, ExprId, Fault, Machine,
@@ -193,7 +193,7 @@ fn numbered<'r, 'p>(
     let by = named("by");
     let field = match named("as") {
         None => kind,
-        Some(arg) => super::sorting::field_of(machine, arg)?,
+        Some(arg) => super::reshape::field_of(machine, arg)?,
     };
     let mut places = Places::new(machine);
     let mut ranked: Vec<Ranked<'r>> = Vec::new();

@@ -19,6 +19,7 @@ mod patterns;
 mod predicates;
 mod recursive;
 mod reducers;
+mod reshape;
 mod search;
 mod sorting;
 mod statistics;

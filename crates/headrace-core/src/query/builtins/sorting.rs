@@ -3,7 +3,7 @@
 //! What can do without the elements that come later passes on what it has; only sorting and
 //! grouping wait for the last one.
 
-use std::{cmp::Ordering, collections::VecDeque};
+use std::cmp::Ordering;
 
 use bumpalo::{
     Bump,
@@ -11,9 +11,9 @@ use bumpalo::{
 };
 
 use super::{
-    Builtin, Parameter, Size, in_group,
+    Builtin, Parameter, in_group,
     iteration::{accepted, count_of},
-    limited,
+    reshape,
 };
 use crate::{
     query::{
@@ -105,7 +105,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Sorting and grouping", [
             ["[[1, [2]], 3].flatten()", "null", "[1, [2], 3]"],
             ["[[1, [2]], 3].flatten(2)", "null", "[1, 2, 3]"],
         ]),
-    Builtin::stage("chunk", chunk)
+    Builtin::stage("chunk", reshape::chunk)
         .takes(&[Parameter::Value("size")])
         .aliases(&["batch"])
         .doc("Arrays of so many elements each, the last one of what is left; the elements themselves for a size of 0.")
@@ -113,27 +113,27 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Sorting and grouping", [
             ["[1, 2, 3].chunk(2)", "null", "[[1, 2], [3]]"],
             ["[1, 2].chunk(0)", "null", "[1, 2]"],
         ]),
-    Builtin::stage("window", window)
+    Builtin::stage("window", reshape::window)
         .takes(&[Parameter::Value("size")])
         .doc("An array of so many elements from each element on, as long as there are that many; the elements themselves for a size of 0.")
         .examples(&[
             ["[1, 2, 3].window(2)", "null", "[[1, 2], [2, 3]]"],
             ["[1, 2].window(3)", "null", "[]"],
         ]),
-    Builtin::stage("enumerate", enumerate)
+    Builtin::stage("enumerate", reshape::enumerate)
         .doc("An object for each element: its position as `index`, and itself as `value`.")
         .examples(&[[
             r#"["a", "b"].enumerate()"#,
             "null",
             r#"[{"index": 0, "value": "a"}, {"index": 1, "value": "b"}]"#,
         ]]),
-    Builtin::stage("pairwise", pairwise)
+    Builtin::stage("pairwise", reshape::pairwise)
         .doc("Each element with the one behind it.")
         .examples(&[
             ["[1, 2, 3].pairwise()", "null", "[[1, 2], [2, 3]]"],
             ["[1].pairwise()", "null", "[]"],
         ]),
-    Builtin::reduce("group_shape", group_shape)
+    Builtin::reduce("group_shape", reshape::group_shape)
         .takes(&[Parameter::Each("by"), Parameter::Each("shape")])
         .required(0)
         .doc("As `group_by`, each group then replaced by what the second expression makes of it. Without a key, objects with the same keys belong together, under those keys in order and with commas between them.")
@@ -149,7 +149,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Sorting and grouping", [
                 r#"{"a,b": [{"b": 1, "a": 2}, {"a": 4, "b": 5}], "a": [{"a": 3}]}"#,
             ],
         ]),
-    Builtin::stage("explode", explode)
+    Builtin::stage("explode", reshape::explode)
         .takes(&[Parameter::Name("field")])
         .doc("An object for each element of the array in a field, with that element in the field; other elements as they are.")
         .examples(&[[
@@ -157,7 +157,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Sorting and grouping", [
             r#"[{"a": 1, "t": [1, 2]}, {"a": 2, "t": []}, {"a": 3}]"#,
             r#"[{"a": 1, "t": 1}, {"a": 1, "t": 2}, {"a": 3}]"#,
         ]]),
-    Builtin::stage("implode", implode)
+    Builtin::stage("implode", reshape::implode)
         .takes(&[Parameter::Name("field")])
         .doc("One object for all that are equal but for a field, with an array of what was in the field; what is no object stays as it is.")
         .examples(&[[
@@ -347,7 +347,7 @@ fn by_key<'r, 'p, T: 'r>(
 }
 
 /// The key that an argument gives, as the key of an object.
-fn key_text<'r, 'p>(
+pub(super) fn key_text<'r, 'p>(
     arg: &'p Arg,
 ) -> impl FnMut(&mut Machine<'p, 'r>, Value<'r>) -> Evaluated<'r, Key<'r>> {
     |machine, element| {
@@ -357,7 +357,7 @@ fn key_text<'r, 'p>(
 }
 
 /// The elements of each key.
-fn grouped<'r, 'p>(
+pub(super) fn grouped<'r, 'p>(
     machine: &mut Machine<'p, 'r>,
     receiver: ExprId,
     key: &mut dyn FnMut(&mut Machine<'p, 'r>, Value<'r>) -> Evaluated<'r, Key<'r>>,
@@ -448,223 +448,6 @@ fn push_flat<'r, 'p>(
         return sink(machine, value);
     }
     machine.each_of(value, &mut |machine, element| push_flat(machine, element, depth - 1, sink))
-}
-
-fn chunk<'r, 'p>(
-    machine: &mut Machine<'p, 'r>,
-    receiver: ExprId,
-    args: &'p [Arg],
-    sink: &mut Sink<'_, 'p, 'r>,
-) -> Evaluated<'r, Flow> {
-    let size = count_of(machine, &args[0])?;
-    if size == 0 {
-        return machine.each(receiver, sink);
-    }
-    let mut open = Vec::new();
-    let flow = machine.each(receiver, &mut |machine, element| {
-        open.push(element);
-        if open.len() < size {
-            return Ok(Flow::Continue);
-        }
-        let full = Value::Array(machine.arena.alloc_slice_copy(&open));
-        open.clear();
-        sink(machine, full)
-    })?;
-    if flow == Flow::Stop || open.is_empty() {
-        return Ok(flow);
-    }
-    let rest = Value::Array(machine.arena.alloc_slice_copy(&open));
-    sink(machine, rest)
-}
-
-fn window<'r, 'p>(
-    machine: &mut Machine<'p, 'r>,
-    receiver: ExprId,
-    args: &'p [Arg],
-    sink: &mut Sink<'_, 'p, 'r>,
-) -> Evaluated<'r, Flow> {
-    let size = count_of(machine, &args[0])?;
-    if size == 0 {
-        return machine.each(receiver, sink);
-    }
-    push_windows(machine, receiver, size, sink)
-}
-
-fn pairwise<'r, 'p>(
-    machine: &mut Machine<'p, 'r>,
-    receiver: ExprId,
-    _: &'p [Arg],
-    sink: &mut Sink<'_, 'p, 'r>,
-) -> Evaluated<'r, Flow> {
-    push_windows(machine, receiver, 2, sink)
-}
-
-fn push_windows<'r, 'p>(
-    machine: &mut Machine<'p, 'r>,
-    receiver: ExprId,
-    size: usize,
-    sink: &mut Sink<'_, 'p, 'r>,
-) -> Evaluated<'r, Flow> {
-    let mut open = VecDeque::new();
-    let mut copied = 0_usize;
-    machine.each(receiver, &mut |machine, element| {
-        open.push_back(element);
-        if open.len() < size {
-            return Ok(Flow::Continue);
-        }
-        // Every element is in as many windows as they are wide.
-        copied = copied.saturating_add(size);
-        limited(Size::Elements(copied))?;
-        let full = BumpVec::from_iter_in(open.iter().copied(), machine.arena);
-        open.pop_front();
-        sink(machine, Value::Array(full.into_bump_slice()))
-    })
-}
-
-fn enumerate<'r, 'p>(
-    machine: &mut Machine<'p, 'r>,
-    receiver: ExprId,
-    _: &'p [Arg],
-    sink: &mut Sink<'_, 'p, 'r>,
-) -> Evaluated<'r, Flow> {
-    let mut index = 0;
-    machine.each(receiver, &mut |machine, element| {
-        let record = [("index", Value::Int(index)), ("value", element)];
-        index += 1;
-        let record = Value::Object(machine.arena.alloc_slice_copy(&record));
-        sink(machine, record)
-    })
-}
-
-fn group_shape<'r, 'p>(
-    machine: &mut Machine<'p, 'r>,
-    receiver: ExprId,
-    args: &'p [Arg],
-) -> Evaluated<'r> {
-    let named = |name: &str| args.iter().find(|arg| arg.name.as_deref() == Some(name));
-    let mut others = args.iter().filter(|arg| arg.name.is_none());
-    let by = named("by").or_else(|| others.next());
-    let shape = named("shape").or_else(|| others.next());
-    let mut groups = match by {
-        Some(arg) => grouped(machine, receiver, &mut key_text(arg))?,
-        None => grouped(machine, receiver, &mut |machine, element| {
-            Ok((shape_of(element, machine.arena), Kind::String))
-        })?,
-    };
-    if let Some(shape) = shape {
-        for group in &mut groups {
-            group.1 = machine.apply(shape, group.1)?;
-        }
-    }
-    Ok(Value::Object(machine.arena.alloc_slice_copy(&groups)))
-}
-
-/// The keys of an object in order, with commas between them; of nothing else any.
-fn shape_of<'r>(value: Value<'r>, arena: &'r Bump) -> &'r str {
-    let mut keys: Vec<_> =
-        value.as_object(arena).unwrap_or(&[]).iter().map(|entry| entry.0).collect();
-    keys.sort_unstable();
-    arena.alloc_str(&keys.join(","))
-}
-
-/// The name of a field.
-pub(super) fn field_of<'r, 'p>(
-    machine: &mut Machine<'p, 'r>,
-    arg: &'p Arg,
-) -> Evaluated<'r, &'r str> {
-    let name = machine.value_of(arg)?;
-    name.as_str(machine.arena).ok_or_else(|| {
-        Fault::new(format!(
-            "the name of a field must be a text, not {}",
-            shown(name, machine.arena)
-        ))
-    })
-}
-
-fn explode<'r, 'p>(
-    machine: &mut Machine<'p, 'r>,
-    receiver: ExprId,
-    args: &'p [Arg],
-    sink: &mut Sink<'_, 'p, 'r>,
-) -> Evaluated<'r, Flow> {
-    let field = field_of(machine, &args[0])?;
-    let mut copied = 0_usize;
-    machine.each(receiver, &mut |machine, element| {
-        let arena = machine.arena;
-        let inner = element.get(field).and_then(|value| value.as_array(arena));
-        let (Some(entries), Some(inner)) = (element.as_object(arena), inner) else {
-            return sink(machine, element);
-        };
-        for value in inner {
-            copied = copied.saturating_add(entries.len());
-            limited(Size::Elements(copied))?;
-            let row = with_field(entries, field, *value, arena);
-            if sink(machine, row)? == Flow::Stop {
-                return Ok(Flow::Stop);
-            }
-        }
-        Ok(Flow::Continue)
-    })
-}
-
-/// An object with another value in a field, which goes to the end if it was not there.
-pub(super) fn with_field<'r>(
-    entries: &[Entry<'r>],
-    field: &'r str,
-    value: Value<'r>,
-    arena: &'r Bump,
-) -> Value<'r> {
-    let mut row = BumpVec::with_capacity_in(entries.len() + 1, arena);
-    row.extend_from_slice(entries);
-    match row.iter_mut().find(|entry| entry.0 == field) {
-        Some(entry) => entry.1 = value,
-        None => row.push((field, value)),
-    }
-    Value::Object(row.into_bump_slice())
-}
-
-fn implode<'r, 'p>(
-    machine: &mut Machine<'p, 'r>,
-    receiver: ExprId,
-    args: &'p [Arg],
-    sink: &mut Sink<'_, 'p, 'r>,
-) -> Evaluated<'r, Flow> {
-    let arena = machine.arena;
-    let field = field_of(machine, &args[0])?;
-    let mut seen = Seen::new(arena);
-    // The first of each kind with what all of them have in the field; of the others only themselves.
-    let mut kept: Vec<(Value<'r>, Option<Vec<Value<'r>>>)> = Vec::new();
-    let mut places = Vec::new();
-    machine.each(receiver, &mut |_, element| {
-        let Some(entries) = element.as_object(arena) else {
-            kept.push((element, None));
-            return Ok(Flow::Continue);
-        };
-        let rest = entries.iter().copied().filter(|entry| entry.0 != field);
-        let rest = Value::Object(BumpVec::from_iter_in(rest, arena).into_bump_slice());
-        let value = element.get(field).unwrap_or(Value::Null);
-        let earlier = seen.position(rest).and_then(|at| places.get(at).copied());
-        if let Some((_, Some(values))) = earlier.and_then(|at: usize| kept.get_mut(at)) {
-            values.push(value);
-        } else {
-            seen.insert(rest);
-            places.push(kept.len());
-            kept.push((element, Some(vec![value])));
-        }
-        Ok(Flow::Continue)
-    })?;
-    for (element, values) in kept {
-        let row = match (values, element.as_object(arena)) {
-            (Some(values), Some(entries)) => {
-                with_field(entries, field, Value::Array(arena.alloc_slice_copy(&values)), arena)
-            }
-            _ => element,
-        };
-        if sink(machine, row)? == Flow::Stop {
-            return Ok(Flow::Stop);
-        }
-    }
-    Ok(Flow::Continue)
 }
 
 #[cfg(test)]
