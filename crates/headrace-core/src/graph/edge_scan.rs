@@ -8,6 +8,16 @@ use std::collections::{HashMap, HashSet};
 use super::{columns::Texts, follow::Direction};
 
 /// The filter of a scan.
+///
+/// ```
+/// # use headrace_core::graph::{Direction, EdgeScan, ScannedEdges};
+/// let scan = EdgeScan::new(Some(vec![b"ann".to_vec()]), None, Direction::Both);
+/// let mut found = ScannedEdges::default();
+/// scan.take(b"ann", b"knows", b"bob", 0, &mut found);
+/// scan.take(b"eve", b"knows", b"bob", 40, &mut found);
+/// scan.take(b"bob", b"pays", b"ann", 80, &mut found);
+/// assert_eq!((found.offsets, found.outgoing), (vec![0, 80], vec![1, 0]));
+/// ```
 pub struct EdgeScan {
     /// Wanted nodes and their positions in the request; `None` for all nodes.
     nodes: Option<HashMap<Vec<u8>, u64>>,

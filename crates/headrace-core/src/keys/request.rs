@@ -22,11 +22,18 @@ impl Request {
         Self { key: text.into(), hash: hash(text.as_bytes()), kinds: None }
     }
 
-    /// The key that a JSON text says: a value, for a composite key an array of `parts` values.
-    /// If it is `typed`, `1` is not `"1"`.
+    /// The key of a JSON text: a value, or for a composite key an array of `parts` values. If
+    /// `typed`, `1` is not `"1"`.
+    ///
+    /// ```
+    /// # use headrace_core::keys::Request;
+    /// assert_eq!(Request::parse("1.0", 1, false)?.key, b"1");
+    /// assert_eq!(Request::parse("\"1\"", 1, false), Request::parse("1", 1, false));
+    /// # Ok::<(), String>(())
+    /// ```
     ///
     /// # Errors
-    /// Why it is no key.
+    /// The reason why it is not a key.
     pub fn parse(json: &str, parts: usize, typed: bool) -> Result<Self, String> {
         let arena = Bump::new();
         let value = parse_text(json, &arena).map_err(|error| error.to_string())?;

@@ -51,6 +51,13 @@ impl Clock {
     }
 
     /// The time of the next line, which was written at `created`, and whether it is extracted.
+    ///
+    /// ```
+    /// # use headrace_core::log::{Clock, Late, Told};
+    /// let mut clock = Clock::new(Late::Milliseconds(10));
+    /// assert_eq!(clock.time(Told::Time(500), 900), (500, true));
+    /// assert_eq!(clock.time(Told::Time(100), 901), (901, false)); // too late
+    /// ```
     pub fn time(&mut self, told: Told, created: i64) -> (i64, bool) {
         let believed = match told {
             Told::Time(time) if self.believes(time) => Some(time),

@@ -34,7 +34,19 @@ impl Row<'_> {
     }
 }
 
-/// Splits a reader into rows, holding no more than the longest allowed one.
+/// Splits a reader into rows; no more than the longest allowed row is in memory.
+///
+/// ```
+/// # use headrace_core::rows::RowStream;
+/// let mut rows = RowStream::new(&b"{\"id\": 1}\r\n\n[2]"[..], 0, 0, u64::MAX, 1 << 20);
+/// let mut contents = Vec::new();
+/// while let Some(row) = rows.next_row()? {
+///     contents.push((row.offset, row.content.to_vec()));
+/// }
+/// let expected = [(0, &b"{\"id\": 1}"[..]), (11, b""), (12, b"[2]")];
+/// assert_eq!(contents, expected.map(|(offset, row)| (offset, row.to_vec())));
+/// # Ok::<(), headrace_core::Error>(())
+/// ```
 pub struct RowStream<R> {
     reader: R,
     buffer: Vec<u8>,
