@@ -35,9 +35,14 @@ class Outcome:
 
 
 @pytest.fixture
-def headrace(capfdbinary, monkeypatch, tmp_path):
-    """Run a command line in this process, in an empty directory."""
+def headrace(capfdbinary, monkeypatch, tmp_path, request):
+    """Run a command line in this process, in an empty directory.
+
+    Events are text, as on a terminal; a module with ``EVENTS = "json"`` gets them as JSON.
+    """
     monkeypatch.chdir(tmp_path)
+    events = getattr(request.module, "EVENTS", "text")
+    monkeypatch.setattr("headrace.cli.app.default_events", lambda: events)
 
     def run(*arguments):
         code = main([str(argument) for argument in arguments])
@@ -50,7 +55,7 @@ def headrace(capfdbinary, monkeypatch, tmp_path):
 
 @pytest.fixture
 def process(tmp_path):
-    """Run a command line as a process of its own."""
+    """Run a command line in another process; its events are JSON, unless it says text."""
 
     def run(*arguments, stdin=b"", **options):
         done = subprocess.run(

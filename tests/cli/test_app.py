@@ -109,15 +109,32 @@ def test_a_usage_error_is_an_event_too(headrace):
     "arguments",
     [
         pytest.param(["graph", "expand", "--hops", "x"], id="an option's value"),
-        pytest.param(["index", "get", "--nope"], id="no such option"),
+        pytest.param(["count", "--nope"], id="no such option"),
         pytest.param(["index", "check", "a", "b"], id="too much"),
+        pytest.param(["cuont"], id="no such command"),
+        pytest.param(["shard"], id="half a command"),
     ],
 )
-def test_a_usage_error_of_a_command_for_programs_is_one_too(headrace, arguments):
-    (event,) = headrace(*arguments).events
+def test_off_a_terminal_events_are_json_in_every_command(process, arguments):
+    (event,) = process(*arguments).events
     assert (event["event"], event["error"]) == ("error", "UsageError")
-    asked = headrace(*arguments, "--events", "text")
-    assert asked.err.startswith("headrace: ")
+    text = process(*arguments, "--events", "text")
+    assert text.err.startswith("headrace: ")
+
+
+def test_on_a_terminal_events_are_text_in_every_command(tmp_path):
+    controller, terminal = pty.openpty()
+    for arguments in (["count", "none"], ["index", "check", "none"]):
+        subprocess.run(
+            [sys.executable, "-m", "headrace", *arguments],
+            stderr=terminal,
+            cwd=tmp_path,
+            timeout=30,
+            check=False,
+        )
+        assert os.read(controller, 4096).startswith(b"headrace: none: ")
+    os.close(terminal)
+    os.close(controller)
 
 
 def test_a_command_without_file_asks_a_person_and_reads_a_pipe(process, tmp_path):
@@ -176,7 +193,7 @@ def test_a_full_disk_is_a_failure(numbers, process):
     file = numbers(10)
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "headrace", "head", file],
+            [sys.executable, "-m", "headrace", "head", "--events", "text", file],
             stdout=full,
             stderr=subprocess.PIPE,
             check=False,
@@ -187,7 +204,7 @@ def test_a_full_disk_is_a_failure(numbers, process):
 
 def test_closed_output_is_a_failure(numbers):
     file = numbers(10)
-    script = f"{sys.executable} -m headrace head {file} >&-"
+    script = f"{sys.executable} -m headrace head --events text {file} >&-"
     done = subprocess.run(["bash", "-c", script], capture_output=True, check=False)
     assert done.returncode == 1
     assert done.stderr == b"headrace: standard output is closed\n"

@@ -25,7 +25,7 @@ COMMANDS = [
     pytest.param(["tail", "-n", "700", "FILE"], ROWS[-700:], id="tail"),
     pytest.param(["row", "FILE", "2345"], ROWS[2345:2346], id="row"),
     pytest.param(["row", "FILE", "1000:1500"], ROWS[1000:1500], id="rows"),
-    pytest.param(["query", "$.n", "FILE", "--rev"], None, id="query --rev"),
+    pytest.param(["query", "$.n", "FILE", "--reverse"], None, id="query --reverse"),
 ]
 
 

@@ -10,6 +10,7 @@ import time
 import pytest
 
 from headrace.cli.help.completions import SHELLS
+from headrace.cli.options.flags import COMMON
 from headrace.cli.registry import COMMANDS, first_words, load
 
 BASH = shutil.which("bash")
@@ -32,7 +33,8 @@ def complete(words):
 
 def flags(name):
     command = load(next(entry for entry in COMMANDS if entry.name == name))
-    return [flag for argument in command.ARGUMENTS for flag in argument.flags]
+    arguments = (*command.ARGUMENTS, *COMMON)
+    return [flag for argument in arguments for flag in argument.flags]
 
 
 @pytest.mark.skipif(BASH is None, reason="bash is not installed")
@@ -53,7 +55,7 @@ def flags(name):
         ),
         pytest.param(["co"], ["count", "convert", "completions"], id="some commands"),
         pytest.param(["--v"], ["--version"], id="global option"),
-        pytest.param(["tail", "-"], [*flags("tail"), "-h", "--help"], id="options"),
+        pytest.param(["tail", "-"], flags("tail"), id="options"),
         pytest.param(["tail", "x", "--fo"], ["--follow"], id="an option after a file"),
         pytest.param(["count", "--events", ""], ["text", "json"], id="choices"),
         pytest.param(["count", "--events", "j"], ["json"], id="some choices"),

@@ -56,7 +56,7 @@ def test_bad_values_are_accounted_for(headrace, tmp_path):
         (3, 25, '{"b" 4}'),
     ]
     done = headrace("convert", "--on-error", "skip", "in.json")
-    assert done.err == "headrace: warning: 2 bad rows were passed over\n"
+    assert done.err == "headrace: warning: 2 bad rows were skipped\n"
     done = headrace("convert", "--max-line", "7", "--on-error", "skip", "in.json")
     assert done.out == b'{"a":1}\n3\n'
 

@@ -11,6 +11,8 @@ import pytest
 import headrace as package
 from headrace.errors import UsageError
 
+EVENTS = "json"
+
 ROWS = b"""\
 {"from":"C123","pred":"subClassOf","to":"C456"}
 {"from":"C123","pred":"partOf","to":"C900"}
@@ -149,7 +151,7 @@ def test_several_seeds_are_one_graph_or_each_its_own(graph):
 def test_other_fields_and_edges_that_say_nothing(headrace, edges):
     edges.write_bytes(b'{"a":1,"x":{"b":"two"},"why":"so"}\n')
     command = ("graph", "expand", "--edges", "edges.jsonl", "--seed", "1")
-    ends = ("--from", "a", "--to", "x.b")
+    ends = ("--from-field", "a", "--to-field", "x.b")
     done = headrace(*command, *ends, "--pred-field", "why")
     assert done.rows[1:] == [b'{"id":"two","level":1,"via":"so"}']
     assert headrace(*command, *ends).rows[1:] == [b'{"id":"two","level":1}']
@@ -212,7 +214,7 @@ def test_what_is_not_there_is_an_event(graph, index):
 
 @pytest.mark.parametrize("command", [("expand", "--seed", "C123"), ("stats",)])
 def test_a_file_without_edges_is_told_with_the_fields_it_has(graph, command):
-    done = graph(*command, "--from", "source", "--to", "target")
+    done = graph(*command, "--from-field", "source", "--to-field", "target")
     assert done.code == 0
     event = told(done, "no_edges_indexed")
     assert (event["from"], event["pred"], event["to"]) == ("source", None, "target")
@@ -241,13 +243,15 @@ def test_the_fields_of_an_index_that_cannot_be_read_are_taken_to_be_the_usual(
     assert found.rows == NODES[:3]
     said = told(found, "index_corrupt")
     assert "edges are taken to be of from, pred, to: name the fields" in said["message"]
-    found = graph("expand", "--seed", "C123", "--hops", "1", "--from", "from", "--pred-field", "pred", "--to", "to")  # fmt: skip
+    found = graph("expand", "--seed", "C123", "--hops", "1", "--from-field", "from", "--pred-field", "pred", "--to-field", "to")  # fmt: skip
     said = told(found, "index_corrupt")
     assert "taken to be" not in said["message"]
 
 
 def test_a_predicate_of_edges_that_have_none(graph):
-    done = from_c123(graph, "--from", "from", "--to", "to", "--pred", "pred")
+    done = from_c123(
+        graph, "--from-field", "from", "--to-field", "to", "--pred", "pred"
+    )
     assert (
         "--pred-field names its field" in told(done, "predicate_not_found")["message"]
     )
@@ -275,10 +279,14 @@ def scanned(outcome):
 
 def test_a_graph_index_comes_first_then_key_indexes_then_a_scan(graph, index, edges):
     def path(*arguments):
-        done = from_c123(graph, "--explain", *arguments)
+        done = from_c123(graph, "--stats", *arguments)
         assert done.rows[:4] == NODES
-        assert told(done, "graph_stats")["nodes"] == len(done.rows)
-        return told(done, "graph_plan")["path"], scanned(done)
+        stats = told(done, "graph_stats")
+        assert stats["nodes"] == len(done.rows)
+        planned = from_c123(graph, "--explain", *arguments)
+        how = {"graph": "its graph index", "keys": "key indexes", "scan": "a scan"}
+        assert f"by {how[stats['path']]}, since " in planned.out.decode()
+        return stats["path"], scanned(done)
 
     assert path() == ("scan", True)
     package.KeyIndex.build(edges, "from")
@@ -296,30 +304,33 @@ def test_the_plan_alone_reads_no_edges(graph, index, edges, monkeypatch):
     def never(*_arguments):
         raise AssertionError
 
-    monkeypatch.setattr(collect, "collect_into", never)
-    plan = from_c123(graph, "--explain=plan")
-    assert (plan.code, plan.out, names(plan)) == (0, b"", ["graph_plan"])
-    assert told(plan, "graph_plan")["path"] == "scan"
+    monkeypatch.setattr(collect, "scan_fragment", never)
+    plan = from_c123(graph, "--explain")
+    assert (plan.code, names(plan)) == (0, [])
+    assert plan.out.startswith(b"edges.jsonl: edges are reached by a scan, since ")
     monkeypatch.undo()
     monkeypatch.chdir(edges.parent)
     path = index()
     with edges.open("ab") as file:
         file.write(b'{"from":"C123","pred":"p","to":"new"}\n')
-    monkeypatch.setattr(collect, "collect_into", never)
-    plan = told(from_c123(graph, "--explain=plan"), "graph_plan")
-    assert (plan["path"], plan["files"]) == ("graph", [path.name])
-    assert "has grown" in plan["reason"]
+    monkeypatch.setattr(collect, "scan_fragment", never)
+    reached, file = from_c123(graph, "--explain").out.decode().splitlines()
+    assert "by its graph index, since" in reached
+    assert "has grown" in reached
+    assert file == f"index: {path.name}"
 
 
 def test_strict_wants_an_index(graph, index):
-    done = from_c123(graph, "--strict")
+    done = from_c123(graph, "--require-index")
     assert (done.code, done.out) == (1, b"")
     assert "--graph" in done.events[-1]["message"]
     index()
-    assert from_c123(graph, "--strict").rows == [*NODES, SEVEN]
-    backwards = graph("expand", "--seed", "C789", "--direction", "in", "--strict")
+    assert from_c123(graph, "--require-index").rows == [*NODES, SEVEN]
+    backwards = graph(
+        "expand", "--seed", "C789", "--direction", "in", "--require-index"
+    )
     assert backwards.code == 1
-    assert "--reverse" in backwards.events[-1]["message"]
+    assert "--incoming" in backwards.events[-1]["message"]
 
 
 def test_stale_and_damaged_indexes_change_nothing(graph, index, edges):
@@ -535,7 +546,7 @@ WAY = [
 
 def test_the_shortest_way(graph, index):
     index(incoming=True)
-    done = graph("path", "C123", "C789", "--explain")
+    done = graph("path", "C123", "C789", "--stats")
     assert (done.code, done.rows) == (0, WAY)
     assert told(done, "graph_stats")["edges"] == 2
     assert graph("path", "C123", "C123").rows == WAY[:1]
@@ -605,7 +616,7 @@ def test_stats_by_key_indexes_tell_of_the_scan(graph, edges):
 
 def test_one_of_something_is_said_to_be_one(headrace, edges):
     edges.write_bytes(b'{"from":"a","pred":"p","to":"a"}\n')
-    fields = ("--from", "from", "--pred", "pred", "--to", "to")
+    fields = ("--from-field", "from", "--pred-field", "pred", "--to-field", "to")
     built = headrace("index", "build", "edges.jsonl", "--graph", *fields)
     said = told(built, "build_complete")
     assert said["message"].startswith("edges.jsonl.jnx.graph: 1 edge, 1 node, 1 predicate, ")  # fmt: skip
@@ -636,14 +647,14 @@ def test_stats_of_nothing(graph, edges):
     ("arguments", "reason", "build"),
     [
         (
-            ["--from", "from", "--to", "pred"],
+            ["--from-field", "from", "--to-field", "pred"],
             "it is of the fields from, pred, to",
-            "--graph --from from --to pred --force",
+            "--graph --from-field from --to-field pred --force",
         ),
         (
             ["--direction", "in"],
             "it has no incoming edges",
-            "--graph --from from --pred pred --to to --reverse",
+            "--graph --from-field from --pred-field pred --to-field to --incoming",
         ),
     ],
 )
@@ -657,7 +668,7 @@ def test_a_good_index_that_does_not_fit_the_question_is_not_called_damaged(
     assert not {"index_corrupt", "index_stale"} & {*names(done)}
     assert told(done, "index_fallback")["reason"] == "other"
     assert reason in told(done, "index_unfit")["message"]
-    strict = from_c123(graph, *arguments, "--strict")
+    strict = from_c123(graph, *arguments, "--require-index")
     assert strict.code == 1
     advice = f"run `headrace index build edges.jsonl {build}`"
     assert advice in told(strict, "error")["message"]
@@ -665,16 +676,16 @@ def test_a_good_index_that_does_not_fit_the_question_is_not_called_damaged(
 
 def test_the_advised_command_builds_the_index_that_is_wanted(headrace, graph, index):
     index()
-    strict = from_c123(graph, "--direction", "in", "--strict")
+    strict = from_c123(graph, "--direction", "in", "--require-index")
     command = re.search("`headrace (.*)`", told(strict, "error")["message"])[1]
     assert headrace(*command.split()).code == 0
-    assert from_c123(graph, "--direction", "in", "--strict").code == 0
+    assert from_c123(graph, "--direction", "in", "--require-index").code == 0
 
 
 def test_both_ends_named_as_in_the_index_are_the_edges_of_the_index(graph, index):
     index()
-    ends = ("--from", "from", "--to", "to")
-    done = from_c123(graph, *ends, "--strict")
+    ends = ("--from-field", "from", "--to-field", "to")
+    done = from_c123(graph, *ends, "--require-index")
     assert (done.code, done.rows) == (0, [*NODES, SEVEN])
 
 
@@ -719,14 +730,14 @@ def test_edges_in_several_shards(headrace, edges):
     assert done.rows == [*NODES, SEVEN]
     assert names(done) == ["index_fallback"]
     assert told(done, "index_fallback")["reason"] == "several"
-    strict = headrace("graph", "expand", "--edges", "set", "--seed", "1", "--strict")
+    strict = headrace(
+        "graph", "expand", "--edges", "set", "--seed", "1", "--require-index"
+    )
     assert strict.code == 1
     assert "set: a graph index is of one file" in strict.err
     assert "headrace query '$' set > edges.jsonl" in strict.err
-    plan = headrace(
-        "graph", "expand", "--edges", "set", "--seed", "1", "--explain=plan"
-    )
-    assert told(plan, "graph_plan")["path"] == "scan"
+    plan = headrace("graph", "expand", "--edges", "set", "--seed", "1", "--explain")
+    assert b"by a scan" in plan.out
 
 
 def test_edges_in_a_log(headrace, edges):
@@ -773,7 +784,7 @@ def test_a_reader_that_goes_away_is_not_an_error(edges):
         (["expand", "--seed", "a"], "--edges"),
         (["expand", "--edges", "edges.jsonl"], "--seed"),
         (
-            ["expand", "--edges", "edges.jsonl", "--seed", "a", "--from", "f"],
+            ["expand", "--edges", "edges.jsonl", "--seed", "a", "--from-field", "f"],
             "both ends",
         ),
         (
@@ -783,7 +794,7 @@ def test_a_reader_that_goes_away_is_not_an_error(edges):
                 "edges.jsonl",
                 "--seed",
                 "a",
-                "--strict",
+                "--require-index",
                 "--no-index",
             ],
             "--no-index",

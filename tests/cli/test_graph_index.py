@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+EVENTS = "json"
+
 ROWS = b"""\
 {"from":"C123","pred":"subClassOf","to":"C456"}
 oops
@@ -13,7 +15,7 @@ oops
 {"from":"C9","pred":"partOf","to":"C8"}
 {"from":"C9","pred":"partOf","to":"C7"}
 """
-FIELDS = ("--from", "from", "--pred", "pred", "--to", "to")
+FIELDS = ("--from-field", "from", "--pred-field", "pred", "--to-field", "to")
 
 
 @pytest.fixture
@@ -25,7 +27,7 @@ def edges(tmp_path):
 
 @pytest.fixture
 def index(headrace, edges):
-    done = headrace("index", "build", "edges.jsonl", "--graph", *FIELDS, "--reverse")
+    done = headrace("index", "build", "edges.jsonl", "--graph", *FIELDS, "--incoming")
     assert done.code == 0
     return edges.with_name("edges.jsonl.jnx.graph")
 
@@ -57,7 +59,7 @@ def test_building_says_what_is_in_the_index_and_what_is_not(headrace, edges):
 
 def test_a_mistyped_field_is_told_with_those_there_are(headrace, edges):
     assert edges.exists()
-    done = run(headrace, "build", "--from", "form", "--to", "to")
+    done = run(headrace, "build", "--from-field", "form", "--to-field", "to")
     assert done.code == 0
     assert done.events[1]["event"] == "no_edges_indexed"
     assert "from, pred, to" in done.events[1]["message"]
@@ -70,24 +72,28 @@ def test_a_version_that_has_room_is_taken_and_told(headrace, edges):
     assert upgraded["event"] == "format_upgraded"
     assert (upgraded["from"], upgraded["to"]) == (1, 2)
     assert upgraded["reason"] == "id_length"
-    assert run(headrace, "build", *FIELDS, "--format", "1").code == 2
+    assert run(headrace, "build", *FIELDS, "--index-version", "1").code == 2
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        pytest.param(["build", "--graph"], "--from FIELD", id="no fields"),
-        pytest.param(["build", "--graph", "--from", "a"], "--to FIELD", id="no end"),
-        pytest.param(["build", "--on", "a", "--from", "b"], "--graph", id="of a key"),
+        pytest.param(["build", "--graph"], "--from-field FIELD", id="no fields"),
+        pytest.param(
+            ["build", "--graph", "--from-field", "a"], "--to-field FIELD", id="no end"
+        ),
+        pytest.param(
+            ["build", "--on", "a", "--from-field", "b"], "--graph", id="of a key"
+        ),
         pytest.param(
             ["build", "--graph", "--on", "a", *FIELDS], "leave --graph out", id="both"
         ),
         pytest.param(
-            ["build", "--graph", "--from", "a", "--to", "a"],
+            ["build", "--graph", "--from-field", "a", "--to-field", "a"],
             "each field once",
             id="one",
         ),
-        pytest.param(["check", "--graph", "--key", "a"], "leave --key out", id="key"),
+        pytest.param(["check", "--graph", "--on", "a"], "leave --on out", id="key"),
     ],
 )
 def test_a_command_line_that_makes_no_sense(headrace, edges, arguments, said):
@@ -107,7 +113,8 @@ def test_strict_building_names_the_bad_line(headrace, edges):
 @pytest.mark.usefixtures("edges")
 @pytest.mark.parametrize("command", ["check", "stats", "update", "compact"])
 def test_without_an_index_there_is_nothing_to_say(headrace, command):
-    done = run(headrace, command)
+    as_json = ["--json"] * (command in ("check", "stats"))
+    done = run(headrace, command, *as_json)
     assert done.code == 1
     assert [json.loads(row) for row in done.rows] == (command == "check") * [
         {
@@ -119,11 +126,11 @@ def test_without_an_index_there_is_nothing_to_say(headrace, command):
         }
     ]
     assert "there is no graph index" in done.err
-    assert "--graph --from" in done.err
+    assert "--graph --from-field" in done.err
 
 
 def test_checking(headrace, edges, index):
-    done = run(headrace, "check", "--deep")
+    done = run(headrace, "check", "--deep", "--json")
     assert done.code == 0
     assert json.loads(done.out) == {
         "valid": True,
@@ -134,16 +141,16 @@ def test_checking(headrace, edges, index):
         "size_bytes": index.stat().st_size,
     }
     edges.write_bytes(ROWS.replace(b"C8", b"C9"))
-    done = run(headrace, "check")
+    done = run(headrace, "check", "--json")
     assert (done.code, json.loads(done.out)["reason"]) == (1, "source_modified")
     index.write_bytes(index.read_bytes()[:-1])
-    done = run(headrace, "check")
+    done = run(headrace, "check", "--json")
     assert (done.code, json.loads(done.out)["reason"]) == (1, "corrupt")
 
 
 @pytest.mark.usefixtures("edges")
 def test_stats(headrace, index):
-    found = json.loads(run(headrace, "stats", "--pretty").out)
+    found = json.loads(run(headrace, "stats", "--json").out)
     assert (found["type"], found["version"], found["reverse"]) == ("graph", 1, True)
     assert [found[name] for name in ("from", "pred", "to")] == ["from", "pred", "to"]
     assert (found["edges"], found["nodes"], found["predicates"]) == (5, 6, 2)
@@ -156,7 +163,7 @@ def test_new_edges_are_indexed_and_both_become_one(headrace, edges, index):
     done = run(headrace, "update")
     (event,) = done.events
     assert (done.code, event["mode"], event["new_records"]) == (0, "incremental", 1)
-    found = json.loads(run(headrace, "stats").out)
+    found = json.loads(run(headrace, "stats", "--json").out)
     assert (found["edges"], found["nodes"], found["delta"]["edges"]) == (6, None, 1)
     assert run(headrace, "update").events[0]["mode"] == "none"
     compacted = run(headrace, "compact").events[0]
@@ -172,7 +179,7 @@ def test_making_one_index_takes_as_much_memory_as_it_may(headrace, edges, index)
     done = run(headrace, "compact", "--memory", "1MiB")
     assert done.events[0]["event"] == "index_compacted"
     one = index.read_bytes()
-    run(headrace, "build", *FIELDS, "--reverse")
+    run(headrace, "build", *FIELDS, "--incoming")
     assert index.read_bytes() == one
     keys = headrace("index", "compact", "edges.jsonl", "--memory", "1MiB")
     assert (keys.code, "is for --graph" in keys.err) == (2, True)
@@ -182,7 +189,7 @@ def test_making_one_index_takes_as_much_memory_as_it_may(headrace, edges, index)
 def test_edges_of_a_node_are_no_rows_of_a_key(headrace):
     done = run(headrace, "get", "--eq", "C1")
     assert done.code == 2
-    assert "headrace graph expand --edges edges.jsonl --seed ID --hops 1" in done.err
+    assert "headrace graph expand --edges FILE --seed ID --hops 1" in done.err
 
 
 def test_a_file_that_was_changed_needs_more(headrace, edges, index):

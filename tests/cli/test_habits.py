@@ -1,8 +1,5 @@
 """What people type who come from jq and coreutils, and options that contradict each other."""
 
-import subprocess
-import sys
-
 import pytest
 
 
@@ -70,19 +67,33 @@ def test_the_command_line_names_options_as_it_spells_them(headrace, tmp_path):
     assert "the line is longer than --max-line allows" in done.err
 
 
-COUNTED = """
-import sys
-from headrace.cli.app import main
-
-main(sys.argv[1:])
-print([name for name in sys.modules if "spark" in name], file=sys.stderr)
-"""
-
-
 @pytest.mark.parametrize(
-    "arguments", [["count"], ["query", "n"], ["count", "--stats"], ["head"]]
+    ("line", "said"),
+    [
+        ("query --rev n FILE", "write --reverse"),
+        ("query --null emit n FILE", "write --nulls drop or --nulls emit"),
+        ("query -f n FILE", "write --query-file FILE"),
+        ("query --threads 2 n FILE", "leave it out"),
+        ("head --rows 3 FILE", "write --limit, or -n"),
+        ("index get FILE --key n --eq 1", "write --on FIELD"),
+        ("index get FILE --strict --eq 1", "write --require-index"),
+        ("index build FILE --on n --out x", "write --index FILE"),
+        ("index build FILE --on n --format 1", "write --index-version"),
+        ("index build FILE --graph --from a", "write --from-field FIELD"),
+        ("index build FILE --graph --reverse", "write --incoming"),
+        ("index stats FILE --pretty", "--json for programs"),
+        ("graph stats --edges FILE --to b", "write --to-field FIELD"),
+        ("join FILE --left-key n", "write --left-on"),
+        ("join FILE --on n --fallback error", "--require-index"),
+        ("log append log --compress zstd", "write --codec"),
+        ("log retain log --max-age 7d", "write --retain-age"),
+        ("log retain log --max-bytes 1", "write --retain-bytes"),
+        ("log seal log --older-than 1d", "write --grace"),
+        ("log stats log --format json", "write --json or --prometheus"),
+        ("shard write FILE --out x --name y", "write --set-name"),
+    ],
 )
-def test_a_command_without_spark_imports_nothing_of_it(numbers, arguments):
-    line = [sys.executable, "-c", COUNTED, *arguments, str(numbers(3))]
-    done = subprocess.run(line, capture_output=True, timeout=60, check=True)
-    assert done.stderr.splitlines()[-1] == b"[]"
+def test_a_former_flag_is_refused_with_the_one_to_write(headrace, numbers, line, said):
+    path = str(numbers(3))
+    done = headrace(*(path if word == "FILE" else word for word in line.split()))
+    assert (done.code, done.out, said in done.err) == (2, b"", True), done.err

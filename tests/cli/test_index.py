@@ -5,6 +5,8 @@ import os
 
 import pytest
 
+EVENTS = "json"
+
 ROWS = b"""\
 {"customer_id":"C123","name":"Alice","region":"West"}
 {"customer_id":"C456","name":"Bob","region":"East"}
@@ -35,7 +37,7 @@ def index(headrace, customers):
 
 
 def get(headrace, *arguments):
-    key = ("--key", "customer_id")
+    key = ("--on", "customer_id")
     return headrace("index", "get", "customers.jsonl", *key, *arguments)
 
 
@@ -89,7 +91,7 @@ def test_getting_rows(headrace, arguments, rows):
 
 @pytest.mark.usefixtures("index")
 def test_keys_on_standard_input(process):
-    key = ("--key", "customer_id")
+    key = ("--on", "customer_id")
     found = process(
         "index", "get", "customers.jsonl", *key, "--stdin", stdin=b"C456\r\n\nnone\n7"
     )
@@ -103,7 +105,7 @@ def test_keys_on_standard_input(process):
 
 @pytest.mark.usefixtures("index")
 def test_each_key_is_answered_at_once(start):
-    key = ("--key", "customer_id")
+    key = ("--on", "customer_id")
     child = start("index", "get", "customers.jsonl", *key, "--stdin")
     for asked, row in [(b"C456\n", ROWS.split(b"\n")[1]), (b"C123\n", ALICE[0])]:
         child.stdin.write(asked)
@@ -148,14 +150,14 @@ def prices(tmp_path):
 def test_a_number_is_found_however_it_is_written(headrace, indexed, asked, keys):
     if indexed:
         assert headrace("index", "build", "prices.jsonl", "--on", "p").code == 0
-    found = headrace("index", "get", "prices.jsonl", "--key", "p", *asked)
+    found = headrace("index", "get", "prices.jsonl", "--on", "p", *asked)
     assert found.code == 0
     assert [json.loads(row)["k"] for row in found.rows] == keys
 
 
 @pytest.mark.usefixtures("prices")
 def test_a_part_of_a_key_that_may_be_a_text_or_a_number_is_refused(headrace):
-    key = ("index", "get", "prices.jsonl", "--key", "k,p")
+    key = ("index", "get", "prices.jsonl", "--on", "k,p")
     found = headrace(*key, "--eq", "a,2.50")
     assert found.code == 2
     assert "--eq-json" in found.err
@@ -165,14 +167,14 @@ def test_a_part_of_a_key_that_may_be_a_text_or_a_number_is_refused(headrace):
 
 @pytest.mark.usefixtures("index")
 def test_a_bad_key_on_standard_input_has_a_line(process):
-    asked = ("index", "get", "customers.jsonl", "--key", "customer_id", "--stdin")
+    asked = ("index", "get", "customers.jsonl", "--on", "customer_id", "--stdin")
     found = process(*asked, "--json-keys", stdin=b'"7"\n\nnull\n')
     assert found.code == 2
     assert "standard input, line 3: null" in found.err
 
 
 def test_a_field_that_no_row_has_is_reported(headrace, customers):
-    found = headrace("index", "get", customers, "--key", "custmer_id", "--eq", "7")
+    found = headrace("index", "get", customers, "--on", "custmer_id", "--eq", "7")
     assert found.code == 0
     (said,) = [e for e in found.events if e["event"] == "key_not_found"]
     assert "fields of the first rows: customer_id" in said["message"]
@@ -199,7 +201,7 @@ def test_without_an_index_the_file_is_scanned(headrace):
     assert event["event"] == "index_fallback"
     assert (event["reason"], event["source"]) == ("missing", "customers.jsonl")
     assert "there is no key index for" in event["message"]
-    strict = get(headrace, "--eq", "C123", "--strict")
+    strict = get(headrace, "--eq", "C123", "--require-index")
     assert (strict.code, strict.out) == (1, b"")
     assert "headrace index build" in strict.err
 
@@ -212,7 +214,7 @@ def test_a_file_that_was_changed_is_scanned(headrace, customers):
     assert names(found) == ["index_stale", "index_fallback"]
     assert found.events[0]["reason"] == "source_modified"
     assert found.events[1]["reason"] == "stale"
-    assert get(headrace, "--eq", "C123", "--strict").code == 1
+    assert get(headrace, "--eq", "C123", "--require-index").code == 1
 
 
 @pytest.mark.usefixtures("index")
@@ -230,7 +232,7 @@ def test_of_a_file_that_grew_the_new_rows_are_scanned(headrace, customers):
     assert found.rows == [*ALICE, b'{"customer_id":"C123","new":true}']
     assert names(found) == ["index_stale", "index_fallback"]
     assert found.events[0]["kind"] == "grown"
-    assert get(headrace, "--eq", "C123", "--strict").code == 1
+    assert get(headrace, "--eq", "C123", "--require-index").code == 1
 
 
 def test_a_damaged_index_is_not_used_and_not_deleted(headrace, index):
@@ -241,7 +243,7 @@ def test_a_damaged_index_is_not_used_and_not_deleted(headrace, index):
     assert (found.code, found.rows) == (0, ALICE)
     assert names(found) == ["index_corrupt", "index_fallback"]
     assert index.read_bytes() == damaged
-    assert get(headrace, "--eq", "C123", "--strict").code == 1
+    assert get(headrace, "--eq", "C123", "--require-index").code == 1
 
 
 def test_a_damaged_index_can_be_rebuilt(headrace, index):
@@ -259,7 +261,7 @@ def test_a_stale_index_is_rebuilt_as_it_was(headrace, customers):
     customers.write_bytes(ROWS + b'{"name":"Alice"}\n')
     found = headrace("index", "get", customers, "--eq", "Alice", "--auto-rebuild")
     assert len(found.rows) == 3
-    stats = json.loads(headrace("index", "stats", customers).out)
+    stats = json.loads(headrace("index", "stats", customers, "--json").out)
     assert (stats["version"], stats["records"]) == (2, 5)
 
 
@@ -278,7 +280,7 @@ def test_what_is_not_ours_is_left_alone(headrace, customers, content, kind):
     assert found.events[0]["kind"] == kind
     built = headrace("index", "build", customers, "--on", "customer_id")
     assert built.events[-1]["index"].endswith("customers.jsonl.jnx.customer_id")
-    assert get(headrace, "--eq", "C123", "--strict").rows == ALICE
+    assert get(headrace, "--eq", "C123", "--require-index").rows == ALICE
     assert index.read_bytes() == content
 
 
@@ -287,10 +289,10 @@ def test_a_file_may_have_several_indexes(headrace, index, customers):
     built = headrace("index", "build", "customers.jsonl", "--on", "region")
     assert built.events[-1]["index"] == "customers.jsonl.jnx.region"
     assert index.read_bytes() == before
-    assert get(headrace, "--eq", "C123", "--strict").rows == ALICE
-    key = ("--key", "region", "--strict")
+    assert get(headrace, "--eq", "C123", "--require-index").rows == ALICE
+    key = ("--on", "region", "--require-index")
     assert headrace("index", "get", customers, *key, "--eq", "West").rows == ALICE[:1]
-    several = headrace("index", "stats", customers)
+    several = headrace("index", "stats", customers, "--json")
     assert several.code == 2
     assert "customer_id region" in several.err
     forced = headrace("index", "build", customers, "--on", "name", "--force")
@@ -306,7 +308,7 @@ def test_a_file_may_have_several_indexes(headrace, index, customers):
 def test_an_index_takes_no_other_file(headrace, customers, tmp_path):
     notes = tmp_path / "notes"
     notes.write_bytes(b"my own")
-    on = ("--on", "name", "--out", notes)
+    on = ("--on", "name", "--index", notes)
     for force in ([], ["--force"]):
         done = headrace("index", "build", customers, *on, *force)
         assert done.code == 1
@@ -320,7 +322,7 @@ def test_an_index_takes_no_other_file(headrace, customers, tmp_path):
 
 
 def test_checking(headrace, index, customers):
-    good = headrace("index", "check", "customers.jsonl")
+    good = headrace("index", "check", "customers.jsonl", "--json")
     assert good.code == 0
     assert json.loads(good.out) == {
         "valid": True,
@@ -331,24 +333,24 @@ def test_checking(headrace, index, customers):
         "size_bytes": index.stat().st_size,
     }
     os.utime(customers, ns=(0, 0))
-    touched = headrace("index", "check", "customers.jsonl")
+    touched = headrace("index", "check", "customers.jsonl", "--json")
     assert touched.code == 0, "the content is what it was"
     customers.write_bytes(ROWS.replace(b"West", b"Best"))
-    stale = headrace("index", "check", "customers.jsonl")
+    stale = headrace("index", "check", "customers.jsonl", "--json")
     said = json.loads(stale.out)
     assert (stale.code, said["valid"], said["fresh"]) == (1, True, False)
     assert said["reason"] == "source_modified"
     assert said["source_mtime"] == int(customers.stat().st_mtime)
     assert isinstance(said["index_mtime"], int)
     index.write_bytes(index.read_bytes()[:-9])
-    damaged = headrace("index", "check", "customers.jsonl")
+    damaged = headrace("index", "check", "customers.jsonl", "--json")
     assert (damaged.code, json.loads(damaged.out)["valid"]) == (1, False)
     index.unlink()
     assert headrace("index", "check", "customers.jsonl").code == 1
 
 
 def test_stats(headrace, index, customers):
-    stats = json.loads(headrace("index", "stats", "customers.jsonl").out)
+    stats = json.loads(headrace("index", "stats", "customers.jsonl", "--json").out)
     assert len(stats.pop("build_id")) == 16
     assert stats.pop("build_time").endswith("Z")
     assert stats == {
@@ -367,8 +369,9 @@ def test_stats(headrace, index, customers):
         "source_size_bytes": len(ROWS),
         "compression_ratio": round(index.stat().st_size / len(ROWS), 2),
     }
-    pretty = headrace("index", "stats", customers, "--pretty")
-    assert pretty.out.startswith(b'{\n  "source"')
+    text = headrace("index", "stats", customers).rows
+    assert text[0].split() == [b"source", bytes(customers)]
+    assert [b"skipped.bad", b"1"] in [row.split() for row in text]
 
 
 def test_a_unique_index_names_both_lines(headrace, customers):
@@ -397,8 +400,13 @@ def test_what_version_1_has_no_room_for(headrace, tmp_path):
     assert upgraded["event"] == "format_upgraded"
     assert (upgraded["from"], upgraded["to"]) == (1, 2)
     assert upgraded["reason"] == "posting_count"
-    assert len(headrace("index", "get", path, "--eq", "1", "--strict").rows) == 70_000
-    assert headrace("index", "build", path, "--on", "k", "--format", "1").code == 2
+    assert (
+        len(headrace("index", "get", path, "--eq", "1", "--require-index").rows)
+        == 70_000
+    )
+    assert (
+        headrace("index", "build", path, "--on", "k", "--index-version", "1").code == 2
+    )
 
 
 def test_a_mistyped_field_is_told_with_those_there_are(headrace, customers):
@@ -418,14 +426,14 @@ def test_a_mistyped_field_is_told_with_those_there_are(headrace, customers):
         ),
         pytest.param(["build", "customers.jsonl", "--on", "a,a"], "once", id="twice"),
         pytest.param(["build", "-", "--on", "a"], "save it", id="a pipe"),
-        pytest.param(["get", "customers.jsonl", "--key", "a"], "--eq", id="no value"),
+        pytest.param(["get", "customers.jsonl", "--on", "a"], "--eq", id="no value"),
         pytest.param(
-            ["get", "customers.jsonl", "--key", "a", "--eq-json", "null"],
+            ["get", "customers.jsonl", "--on", "a", "--eq-json", "null"],
             "never a key",
             id="null",
         ),
         pytest.param(
-            ["get", "customers.jsonl", "--key", "a", "--eq-json", "x"],
+            ["get", "customers.jsonl", "--on", "a", "--eq-json", "x"],
             "no key",
             id="no JSON",
         ),
@@ -440,7 +448,7 @@ def test_a_command_line_that_makes_no_sense(headrace, arguments, said):
 
 def test_a_missing_file_is_a_failure(headrace):
     assert headrace("index", "build", "none.jsonl", "--on", "a").code == 1
-    assert headrace("index", "get", "none.jsonl", "--key", "a", "--eq", "1").code == 1
+    assert headrace("index", "get", "none.jsonl", "--on", "a", "--eq", "1").code == 1
 
 
 def test_several_files_get_an_index_each(headrace, customers, tmp_path):

@@ -5,6 +5,8 @@ import os
 
 import pytest
 
+EVENTS = "json"
+
 ROWS = b"".join(b'{"id":%d,"n":%d}\n' % (n % 7, n) for n in range(20))
 NEW = b'{"id":"C","n":20}\noops\n'
 
@@ -39,13 +41,13 @@ def said(outcome):
 
 @pytest.mark.usefixtures("grown")
 def test_new_rows_are_indexed(headrace):
-    done = headrace("index", "update", "app.jsonl", "--key", "id")
+    done = headrace("index", "update", "app.jsonl", "--on", "id")
     assert (done.code, done.out) == (0, b"")
     (event,) = done.events
     assert (event["event"], event["mode"]) == ("update_mode", "incremental")
     assert (event["new_records"], event["causes"]) == (1, {"bad": 1})
     assert [row["line"] for row in event["first_skipped"]] == [22]
-    found = headrace("index", "get", "app.jsonl", "--eq", "C,3", "--strict")
+    found = headrace("index", "get", "app.jsonl", "--eq", "C,3", "--require-index")
     assert found.rows[0] == b'{"id":"C","n":20}'
     assert len(found.rows) == 4
 
@@ -81,10 +83,10 @@ def test_a_file_that_was_changed_needs_more(headrace, updated, command):
 def test_a_damaged_index_needs_more(headrace, source):
     index = source.with_name("app.jsonl.jnx")
     index.write_bytes(index.read_bytes()[:-1])
-    done = headrace("index", "update", "app.jsonl", "--key", "id")
+    done = headrace("index", "update", "app.jsonl", "--on", "id")
     required = [("update_mode", "full_required", "index_corrupt")]
     assert (done.code, said(done)) == (1, required)
-    assert headrace("index", "update", "app.jsonl", "--key", "id", "--full").code == 0
+    assert headrace("index", "update", "app.jsonl", "--on", "id", "--full").code == 0
 
 
 def test_a_large_delta_becomes_part_of_the_index(headrace, source):
@@ -114,7 +116,7 @@ def test_what_version_1_has_no_room_for_is_said(headrace, source):
 
 
 def test_both_become_one(headrace, updated):
-    stats = json.loads(headrace("index", "stats", "app.jsonl").out)
+    stats = json.loads(headrace("index", "stats", "app.jsonl", "--json").out)
     delta = stats["delta"]
     assert (stats["records"], stats["unique_keys"], stats["lines"]) == (21, None, 22)
     assert (delta["records"], delta["keys"], delta["share"]) == (1, 1, 0.05)
@@ -132,13 +134,13 @@ def test_both_become_one(headrace, updated):
 
 
 def test_checking_looks_at_both(headrace, updated):
-    good = headrace("index", "check", "app.jsonl", "--deep")
+    good = headrace("index", "check", "app.jsonl", "--deep", "--json")
     assert good.code == 0
     checked = json.loads(good.out)
     assert (checked["records"], checked["delta"]["records"]) == (21, 1)
     delta = updated.with_name("app.jsonl.jnx.delta")
     delta.write_bytes(delta.read_bytes()[:-1])
-    damaged = headrace("index", "check", "app.jsonl")
+    damaged = headrace("index", "check", "app.jsonl", "--json")
     checked = json.loads(damaged.out)
     assert (damaged.code, checked["valid"]) == (1, False)
     assert checked["index"].endswith("app.jsonl.jnx.delta")
@@ -179,7 +181,7 @@ def test_strict_updates_name_the_bad_line(headrace):
     done = headrace("index", "update", "app.jsonl", "--strict")
     assert done.code == 1
     assert "line 22" in done.err
-    assert headrace("index", "stats", "app.jsonl").out.count(b"delta") == 0
+    assert headrace("index", "stats", "app.jsonl", "--json").out.count(b"delta") == 0
 
 
 def test_texts_can_be_told_from_numbers(headrace, source):
@@ -203,7 +205,7 @@ def test_without_an_index_there_is_nothing_to_update(headrace, tmp_path):
 def test_the_advised_command_names_the_key_and_the_place(headrace, source):
     assert headrace("index", "build", "app.jsonl", "--on", "n").code == 0
     source.write_bytes(ROWS.replace(b'"n":3', b'"n":4'))
-    for named in (["--key", "n"], ["--index", "app.jsonl.jnx.n"]):
+    for named in (["--on", "n"], ["--index", "app.jsonl.jnx.n"]):
         done = headrace("index", "update", "app.jsonl", *named)
         advice = f"headrace index update app.jsonl {' '.join(named)} --full"
         assert (done.code, advice in done.events[0]["message"]) == (1, True)
@@ -211,13 +213,13 @@ def test_the_advised_command_names_the_key_and_the_place(headrace, source):
 
 
 def test_the_index_that_was_named_is_the_one_that_is_missing(headrace, source):
-    done = headrace("index", "check", "app.jsonl", "--index", "nofile.idx")
+    done = headrace("index", "check", "app.jsonl", "--index", "nofile.idx", "--json")
     assert done.code == 1
     assert json.loads(done.out)["index"] == "nofile.idx"
     joined = headrace(
         *("join", "app.jsonl", "--on", "id", "app.jsonl"),
-        *("--right-index=nofile.idx", "--fallback", "error"),
+        *("--right-index", "nofile.idx", "--require-index"),
     )
     assert joined.code == 1
     assert "nofile.idx: there is no key index for id" in joined.err
-    assert "--on id --out nofile.idx" in joined.err
+    assert "--on id --index nofile.idx" in joined.err

@@ -9,6 +9,8 @@ import pytest
 
 from headrace.physical import joins
 
+EVENTS = "json"
+
 LEFT = b"""\
 {"id": 1, "user": "a"}
 {"id": 2, "user": "b", "name": "old"}
@@ -128,7 +130,7 @@ def test_forms_of_rows(join, arguments, first, count):
 def test_keys_may_have_two_names_and_several_fields(headrace, sides):
     (sides / "l.jsonl").write_bytes(b'{"a":1,"b":"x"}\n{"a":"1","b":"y"}\n')
     (sides / "r.jsonl").write_bytes(b'{"c":"x","d":1.0,"n":7}\n')
-    both = ("--left-key", "a,b", "--right-key", "d,c")
+    both = ("--left-on", "a,b", "--right-on", "d,c")
     done = headrace("join", "r.jsonl", *both, "l.jsonl", "--how", "inner")
     assert done.rows == [b'{"a":1,"b":"x","n":7}']
 
@@ -180,7 +182,7 @@ def test_a_key_that_no_row_has_is_reported(headrace, how):
     assert reported == ["left.jsonl", "right.jsonl"]
     assert "no row has the key usr" in done.err
     assert "fields of the first rows: id, user, name" in done.err
-    keys = ("--left-key", "user", "--right-key", "usr")
+    keys = ("--left-on", "user", "--right-on", "usr")
     done = headrace("join", *keys, *files, "--how", how, *SKIP)
     reported = [e["source"] for e in done.events if e["event"] == "key_not_found"]
     assert reported == ["right.jsonl"]
@@ -207,9 +209,9 @@ def test_the_array_of_matches_replaces_no_field(join):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--on", "k", "--left-key", "a"], "not both"),
-        (["--left-key", "a"], "--right-key is missing"),
-        (["--right-key", "a"], "--left-key is missing"),
+        (["--on", "k", "--left-on", "a"], "not both"),
+        (["--left-on", "a"], "--right-on is missing"),
+        (["--right-on", "a"], "--left-on is missing"),
         ([], "--on is missing"),
     ],
 )
@@ -247,7 +249,7 @@ def test_bad_lines_end_the_join_if_asked(join, sides):
     assert "right.jsonl: line 5" in told(strict, "error")["message"]
     loose = join()
     assert loose.code == 0
-    assert "right.jsonl: 1 line passed over" in told(loose, "bad_rows")["message"]
+    assert "right.jsonl: 1 line skipped" in told(loose, "bad_rows")["message"]
 
 
 def test_bad_lines_may_be_kept(join, sides):
@@ -271,28 +273,37 @@ def test_nothing_can_be_added_to_what_is_no_object(join, sides):
 # The way to right rows
 
 
-def test_the_plan_is_said_before_and_what_was_done_after(join):
-    done = join("--explain")
+def plan(done):
+    """The plan that `--explain` prints: what is before a colon, and what is after it."""
+    assert (done.code, done.err) == (0, "")
+    return dict(line.split(": ", 1) for line in done.out.decode().splitlines())
+
+
+def test_the_plan_is_printed_and_the_counts_come_after_the_work(join):
+    planned = plan(join("--explain"))
+    assert {*planned} == {"right.jsonl", "estimated memory"}
+    assert planned["right.jsonl"].startswith("held in memory, since ")
+    assert "small" in planned["right.jsonl"]
+    assert int(planned["estimated memory"].removesuffix(" B")) >= len(RIGHT)
+    done = join("--stats")
     assert done.rows == JOINED
-    assert names(done) == ["join_plan", "bad_rows", "join_stats"]
-    plan, stats = told(done, "join_plan"), told(done, "join_stats")
-    assert (plan["strategy"], plan["index"], plan["fresh"]) == ("hash", None, None)
-    assert "small" in plan["reason"]
-    assert plan["estimated_memory"] >= len(RIGHT)
+    assert names(done) == ["join_stats", "stats"]
+    stats = told(done, "join_stats")
     assert (stats["mode"], stats["left_records"]) == ("hash", 4)
     assert (stats["lookups"], stats["hits"], stats["output_records"]) == (3, 2, 5)
     assert stats["bytes_read"] == len(RIGHT)
 
 
 @pytest.mark.usefixtures("no_side_is_small")
-@pytest.mark.parametrize("form", ["1", "2"])
-def test_an_index_leads_to_the_rows(join, index, form):
-    index("--format", form)
-    done = join("--right-index", "--explain", "--stats")
+@pytest.mark.parametrize("version", ["1", "2"])
+def test_an_index_leads_to_the_rows(join, index, version):
+    index("--index-version", version)
+    planned = plan(join("--require-index", "--explain"))
+    assert planned["right.jsonl"].startswith("found with its key index, since ")
+    assert planned["index"] == f"right.jsonl.jnx, version {version}, 2 keys"
+    done = join("--require-index", "--stats")
     assert done.rows == JOINED
-    plan, stats = told(done, "join_plan"), told(done, "join_stats")
-    assert (plan["strategy"], plan["index"]) == ("index", "right.jsonl.jnx")
-    assert (plan["format"], plan["fresh"], plan["keys"]) == (int(form), True, 2)
+    stats = told(done, "join_stats")
     assert (stats["mode"], stats["hits"]) == ("indexed", 2)
     assert stats["source_reads"] >= 1
     assert told(done, "stats")["right"]["missing"] == 1
@@ -300,56 +311,56 @@ def test_an_index_leads_to_the_rows(join, index, form):
 
 def test_a_small_right_side_is_held_even_if_it_has_an_index(join, index):
     index()
-    plan = told(join("--right-index", "--explain"), "join_plan")
-    assert (plan["strategy"], plan["fresh"]) == ("hash", True)
+    planned = plan(join("--require-index", "--explain"))
+    assert planned["right.jsonl"].startswith("held in memory")
+    assert planned["index"] == "right.jsonl.jnx, version 1, 2 keys"
 
 
 @pytest.mark.usefixtures("no_side_is_small")
-def test_an_index_is_used_on_its_own_where_it_is_faster(process, join, index, sides):
+def test_an_index_is_used_without_a_flag_where_it_is_faster(join, index, sides):
     index()
-    assert told(join("--explain"), "join_plan")["strategy"] == "hash"
+    assert plan(join("--explain"))["right.jsonl"].startswith("held in memory")
     (sides / "left.jsonl").write_bytes(b'{"user":"b"}\n')
-    plan = told(join("--explain"), "join_plan")
-    assert (plan["strategy"], plan["reason"]) == (
-        "index",
-        "the left side is much smaller",
-    )
-    assert told(join("--explain", "--no-index"), "join_plan")["strategy"] == "hash"
+    planned = plan(join("--explain"))["right.jsonl"]
+    assert planned == "found with its key index, since the left side is much smaller"
+    unused = plan(join("--explain", "--no-index"))
+    assert unused["right.jsonl"].startswith("held in memory")
+    assert "index" not in unused
 
 
 def test_the_plan_alone_reads_nothing(start):
-    child = start("join", "right.jsonl", "--on", "user", "--explain=plan")
-    # Nobody writes to its input, and nobody closes it.
+    child = start("join", "right.jsonl", "--on", "user", "--explain")
+    # Its input has no bytes, and stays open.
     assert child.wait(60) == 0
-    assert child.stdout.read() == b""
-    assert json.loads(child.stderr.read())["event"] == "join_plan"
+    assert child.stdout.read().startswith(b"right.jsonl: held in memory, since ")
+    assert child.stderr.read() == b""
 
 
-def test_an_index_may_lie_elsewhere(join, index, sides, monkeypatch):
+def test_an_index_may_lie_elsewhere(join, index, monkeypatch):
     monkeypatch.setattr(joins, "SMALL_BYTES", -1)
-    index("--out", "elsewhere.jnx")
-    done = join("--right-index=elsewhere.jnx", "--explain")
+    index("--index", "elsewhere.jnx")
+    done = join("--right-index", "elsewhere.jnx")
     assert done.rows == JOINED
-    assert told(done, "join_plan")["index"] == "elsewhere.jnx"
+    planned = plan(join("--right-index", "elsewhere.jnx", "--explain"))
+    assert planned["index"].startswith("elsewhere.jnx, ")
 
 
 @pytest.mark.usefixtures("no_side_is_small")
 def test_without_the_index_that_is_wanted_right_rows_are_held(join, index, sides):
-    missing = join("--right-index", "--explain")
+    missing = join("--right-index", "right.jsonl.jnx", "--stats")
     assert missing.rows == JOINED
     assert names(missing)[0] == "index_fallback"
     assert told(missing, "index_fallback")["reason"] == "missing"
-    assert told(missing, "join_plan")["strategy"] == "hash"
-    for arguments in (["--fallback", "error"], ["--strict"]):
-        refused = join("--right-index", *arguments)
-        assert (refused.code, refused.out) == (1, b"")
-        assert "index build" in told(refused, "error")["message"]
+    assert told(missing, "join_stats")["mode"] == "hash"
+    refused = join("--require-index")
+    assert (refused.code, refused.out) == (1, b"")
+    assert "index build" in told(refused, "error")["message"]
     index()
     (sides / "right.jsonl").write_bytes(RIGHT.replace(b"Ada", b"Eve"))
-    stale = join("--right-index")
+    stale = join("--right-index", "right.jsonl.jnx")
     assert stale.rows[0] == JOINED[0].replace(b"Ada", b"Eve")
     assert names(stale)[:2] == ["index_stale", "index_fallback"]
-    assert join("--right-index", "--fallback", "error").code == 1
+    assert join("--right-index", "right.jsonl.jnx", "--require-index").code == 1
 
 
 @pytest.mark.usefixtures("no_side_is_small")
@@ -357,12 +368,13 @@ def test_rows_that_came_later_are_held(join, index, sides):
     index()
     with (sides / "right.jsonl").open("ab") as file:
         file.write(b'{"user":"q","name":"Quinn"}\n')
-    done = join("--right-index", "--explain")
+    done = join("--right-index", "right.jsonl.jnx", "--stats")
     assert done.rows == [*JOINED[:4], b'{"id": 5, "user": "q","name":"Quinn"}']
-    assert told(done, "join_plan")["fresh"] is False
     assert told(done, "join_stats")["mode"] == "indexed"
     assert names(done)[:2] == ["index_stale", "index_fallback"]
-    assert join("--right-index", "--strict").code == 1
+    planned = join("--right-index", "right.jsonl.jnx", "--explain").out.decode()
+    assert planned.endswith("2 keys, older than the last rows\n")
+    assert join("--require-index").code == 1
 
 
 @pytest.mark.usefixtures("no_side_is_small")
@@ -372,13 +384,23 @@ def test_a_damaged_index_is_given_up(join, index):
     # The first entry of the key table.
     content[70] ^= 1
     path.write_bytes(content)
-    done = join("--right-index", "--explain")
+    done = join("--right-index", path, "--stats")
     assert (done.code, done.rows) == (0, JOINED)
     assert "index_corrupt" in names(done)
     assert "index_fallback" in names(done)
     assert told(done, "join_stats")["mode"] == "hash"
-    strict = join("--right-index", "--strict")
+    strict = join("--require-index")
     assert (strict.code, strict.out) == (1, b"")
+
+
+@pytest.mark.usefixtures("no_side_is_small")
+def test_strict_is_about_rows_and_not_about_indexes(join, index, sides):
+    index()
+    (sides / "left.jsonl").write_bytes(b'{"user":"b"}\n')
+    (sides / "right.jsonl").write_bytes(RIGHT.replace(b"Ada", b"Eve"))
+    done = join("--strict", "--right-index", "right.jsonl.jnx")
+    assert (done.code, done.rows) == (0, [b'{"user":"b","name":"Bob"}'])
+    assert names(done)[:2] == ["index_stale", "index_fallback"]
 
 
 def test_a_right_side_that_is_too_large_says_what_helps(join, sides):
@@ -399,17 +421,17 @@ def test_a_right_side_that_is_too_large_says_what_helps(join, sides):
     ("arguments", "says"),
     [
         (["right.jsonl", "left.jsonl"], "--on"),
-        (["right.jsonl", "--left-key", "a", "left.jsonl"], "--right-key"),
-        (["right.jsonl", "--on", "a", "--left-key", "b", "left.jsonl"], "--on"),
-        (["right.jsonl", "--left-key", "a", "--right-key", "b,c", "x"], "as many"),
+        (["right.jsonl", "--left-on", "a", "left.jsonl"], "--right-on"),
+        (["right.jsonl", "--on", "a", "--left-on", "b", "left.jsonl"], "--on"),
+        (["right.jsonl", "--left-on", "a", "--right-on", "b,c", "x"], "as many"),
         (["right.jsonl", "--on", "a,,b", "left.jsonl"], "no name"),
-        (["right.jsonl", "--on", "a", "--explain=why", "left.jsonl"], "why"),
+        (["right.jsonl", "--on", "a", "--explain=plan", "left.jsonl"], "plan"),
         (
             ["right.jsonl", "--on", "a", "--target", "t", "--indicator", "t", "x"],
             "both called",
         ),
         (
-            ["right.jsonl", "--on", "a", "--right-index", "--no-index", "left.jsonl"],
+            ["right.jsonl", "--on", "a", "--require-index", "--no-index", "left.jsonl"],
             "--no-index",
         ),
         (
@@ -453,14 +475,7 @@ def test_rows_come_while_the_left_side_is_written(start):
     assert child.wait(60) == 0
 
 
-def test_an_index_is_no_side_of_a_join(join, index):
-    """The value of `--right-index` stands behind an equals sign; what comes next is a file."""
-    joined = join("--right-index", str(index()), "left.jsonl")
+def test_an_index_is_no_side_of_a_join(headrace, index):
+    joined = headrace("join", index(), "left.jsonl", "--on", "user")
     assert (joined.code, joined.out) == (1, b"")
     assert "it is a key index" in joined.err
-
-
-def test_help_says_where_values_stand(headrace):
-    said = headrace("join", "--help").out.decode()
-    assert "--right-index[=PATH]" in said
-    assert "--explain[=plan]" in said

@@ -71,7 +71,7 @@ def test_lines_that_nobody_read_are_not_done(process, tmp_path, unbuffered):
     child.stdout.read(4096)
     child.stdout.close()
     assert child.wait() == 0
-    told = process("log", "consumers", "log").out
+    told = process("log", "consumers", "log", "--json").out
     done = json.loads(told)["line"] if told else 0
     # A pipe holds 64 KiB: what was taken is not more than that and what was read.
     assert done * len(row) <= 4096 + (64 << 10)
@@ -247,7 +247,8 @@ def test_nobody_reads_the_acknowledgements(process, tmp_path):
 def test_recovering(headrace, tmp_path):
     with package.LogWriter(tmp_path / "log") as log:
         log.append_lines(lines(3))
-    assert headrace("log", "recover", "log").rows == [
+    assert headrace("log", "recover", "log").rows == [b"lines 1 to 3"]
+    assert headrace("log", "recover", "log", "--json").rows == [
         b'{"first_line": 1, "last_line": 3, "actions": []}'
     ]
     with (tmp_path / "log" / FIRST).open("ab") as file:
@@ -255,7 +256,7 @@ def test_recovering(headrace, tmp_path):
     outcome = headrace("log", "recover", "log", "--tail", "strict")
     assert (outcome.code, outcome.out) == (1, b"")
     assert "the last 5 bytes are no record" in outcome.err
-    (told,) = map(json.loads, headrace("log", "recover", "log").rows)
+    (told,) = map(json.loads, headrace("log", "recover", "log", "--json").rows)
     assert told["last_line"] == 4
     assert [each["action"] for each in told["actions"]] == ["indexed", "quarantined"]
     assert (tmp_path / f"log/quarantine/{FIRST}@32").read_bytes() == b'{"tor'
@@ -403,7 +404,7 @@ def test_the_indexes_of_a_log_as_json(process, tmp_path):
 def test_compressing(headrace, tmp_path, codec):
     with package.LogWriter(tmp_path / "log", rotate_rows=40) as log:
         log.append_lines(lines(100))
-    outcome = headrace("log", "seal", "log", "--codec", codec, "--level", "9")
+    outcome = headrace("log", "seal", "log", "--codec", codec, "--level", "9", "--json")
     assert outcome.code == 0
     told = json.loads(outcome.out)
     assert (told["segments"], told["lines"]) == (2, 80)
@@ -415,7 +416,7 @@ def test_compressing(headrace, tmp_path, codec):
     rows = headrace("log", "check", "log", "--deep").rows
     assert rows[0].startswith(b"%020d.jsonl.%s\t40 lines\t" % (0, end.encode()))
     assert all(row.endswith(b"\tok") for row in rows)
-    assert json.loads(headrace("log", "seal", "log").out)["segments"] == 0
+    assert json.loads(headrace("log", "seal", "log", "--json").out)["segments"] == 0
     path = tmp_path / f"log/{0:020d}.jsonl.{end}"
     content = bytearray(path.read_bytes())
     content[60] ^= 1
@@ -431,14 +432,14 @@ def test_what_cannot_be_compressed(headrace, tmp_path):
         log.append_lines(lines(5))
     path = tmp_path / "log" / FIRST
     path.write_bytes(path.read_bytes().replace(b"1", b"7"))
-    outcome = headrace("log", "seal", "log")
+    outcome = headrace("log", "seal", "log", "--json")
     assert outcome.code == 1
     assert "line 2: the line is not what was written" in outcome.err
     assert json.loads(outcome.out)["segments"] == 1
 
 
 def test_appending_with_compression_and_retention(process, tmp_path):
-    options = ("--rotate-rows", "100", "--compress", "zstd", "--retain-bytes", "40KiB")
+    options = ("--rotate-rows", "100", "--codec", "zstd", "--retain-bytes", "40KiB")
     outcome = process("log", "append", "log", "--ack", *options, stdin=lines(2000))
     assert (outcome.code, outcome.out) == (0, b"ACK 1000\nACK 2000\n")
     printed = process("log", "cat", "log").out
@@ -453,18 +454,22 @@ def test_appending_with_compression_and_retention(process, tmp_path):
 def test_removing(headrace, tmp_path):
     with package.LogWriter(tmp_path / "log", rotate_rows=2) as log:
         log.append_lines(lines(7))
-    outcome = headrace("log", "retain", "log", "--before-line", "6", "--dry-run")
+    outcome = headrace(
+        "log", "retain", "log", "--before-line", "6", "--dry-run", "--json"
+    )
     told = json.loads(outcome.out)
     assert (told["lines"], told["first_line"], told["last_line"]) == (4, 1, 4)
     assert "4 lines (1 to 4), 768 B, would be removed" in outcome.err
     assert headrace("log", "cat", "log").out == lines(7)
-    outcome = headrace("log", "retain", "log", "--before-line", "6")
+    outcome = headrace("log", "retain", "log", "--before-line", "6", "--json")
     assert json.loads(outcome.out) == {**told, "dry_run": False}
     assert headrace("log", "cat", "log").out == lines(3, 4)
     outcome = headrace("log", "cat", "log", "--from", "3")
     assert outcome.code == 1
     assert "line 3 was removed by retention; the log begins with line 5" in outcome.err
-    outcome = headrace("log", "retain", "log", "--max-age", "1h", "--max-bytes", "1GiB")
+    outcome = headrace(
+        "log", "retain", "log", "--retain-age", "1h", "--retain-bytes", "1GiB", "--json"
+    )
     assert json.loads(outcome.out)["lines"] == 0
     assert "nothing removed" in outcome.err
 
@@ -472,7 +477,7 @@ def test_removing(headrace, tmp_path):
 def test_a_writer_keeps_its_segments(headrace, tmp_path):
     with package.LogWriter(tmp_path / "log", rotate_rows=2) as log:
         log.append_lines(lines(7))
-        for command in (("seal",), ("retain", "--max-bytes", "1")):
+        for command in (("seal",), ("retain", "--retain-bytes", "1")):
             outcome = headrace("log", command[0], "log", *command[1:])
             assert outcome.code == 1
             assert f"process {os.getpid()} on " in outcome.err
@@ -482,7 +487,7 @@ def test_a_writer_keeps_its_segments(headrace, tmp_path):
 def test_what_is_no_log(headrace, tmp_path, command):
     (tmp_path / "other").mkdir()
     (tmp_path / "other/notes.txt").write_text("1\n")
-    limit = ("--max-bytes", "1") if command == "retain" else ()
+    limit = ("--retain-bytes", "1") if command == "retain" else ()
     outcome = headrace("log", command, "other", *limit)
     assert outcome.code == 2
     assert "there is no log in this directory" in outcome.err

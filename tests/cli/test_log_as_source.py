@@ -33,7 +33,7 @@ def both(process, tmp_path, request):
         pytest.param(("row", "FILE", 2345), id="row"),
         pytest.param(("row", "FILE", "690:710"), id="rows"),
         pytest.param(("query", "id", "FILE"), id="query"),
-        pytest.param(("query", "id", "--rev", "FILE"), id="query --rev"),
+        pytest.param(("query", "id", "--reverse", "FILE"), id="query --reverse"),
         pytest.param(
             ("query", "id % 100 == 3", "--matches", "FILE"), id="query --matches"
         ),
@@ -87,7 +87,7 @@ def test_an_index_of_each_segment(process, both, tmp_path):
     assert json.loads(found.out) == {"id": 2222, "k": "k8", "ms": 22220}
     assert "rows 3000" in found.err
     assert process("log", "cat", "log").out.startswith(ROWS)
-    refused = process("index", "build", "log", "--on", "k", "--out", "one.jnx")
+    refused = process("index", "build", "log", "--on", "k", "--index", "one.jnx")
     assert refused.code == 2
     assert "an index for each of 5 files" in refused.err
 
@@ -123,7 +123,7 @@ class TestTimes:
             (("head", "-n", 1), ROWS.splitlines(keepends=True)[1000]),
             (("tail", "-n", 1), ROWS.splitlines(keepends=True)[1999]),
             (("query", "id", "--limit", 1), b"1000\n"),
-            (("query", "id", "--rev", "--limit", 1), b"1999\n"),
+            (("query", "id", "--reverse", "--limit", 1), b"1999\n"),
             (("query", "$.map(id).max()", "--stream"), b"1999\n"),
             (("query", "$.nth(500).id", "--stream"), b"1500\n"),
         ],

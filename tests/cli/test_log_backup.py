@@ -7,17 +7,19 @@ LINES = b"".join(b'{"n":%d}\n' % n for n in range(90))
 
 def test_there_and_back(process, tmp_path):
     process("log", "append", "log", "--rotate-rows", 40, stdin=LINES)
-    made = process("log", "backup", "log", "kept")
+    made = process("log", "backup", "log", "kept", "--json")
     assert made.code == 0, made.err
     assert json.loads(made.out)["last_line"] == 90
-    assert json.loads(process("log", "backup", "log", "kept").out)["copied"] == 0
+    assert (
+        json.loads(process("log", "backup", "log", "kept", "--json").out)["copied"] == 0
+    )
     verified = process("log", "verify", "kept")
     assert verified.code == 0
     assert verified.rows[-2:] == [
         b"00000000000000000080.jsonl\t10 lines\t90 bytes\tok",
         b"00000000000000000080.jsonl.idx\t\t816 bytes\tok",
     ]
-    back = process("log", "restore", "kept", "back")
+    back = process("log", "restore", "kept", "back", "--json")
     assert json.loads(back.out) == {"first_line": 1, "last_line": 90}
     process("log", "append", "back", "-q", stdin=b"91\n")
     assert process("log", "cat", "back").out == LINES + b"91\n"
@@ -35,7 +37,7 @@ def test_lines_that_the_log_lost_stay_in_the_backup(process, tmp_path):
     assert "headrace log restore" in refused.err
     process("log", "restore", "kept", "back")
     assert process("log", "cat", "back").out == LINES
-    accepted = process("log", "backup", "log", "kept", "--accept-loss")
+    accepted = process("log", "backup", "log", "kept", "--accept-loss", "--json")
     assert (accepted.code, json.loads(accepted.out)["generation"]) == (0, 2)
 
 

@@ -123,7 +123,7 @@ def test_a_consumer(headrace, log):
     assert headrace(*read, "-n", "3").out == lines(1, 3)
     assert headrace(*read, "-n", "0").out == b""
     assert headrace(*read, "-f", "-n", "2").out == lines(4, 5)
-    (told,) = map(json.loads, headrace("log", "consumers", "log").rows)
+    (told,) = map(json.loads, headrace("log", "consumers", "log", "--json").rows)
     assert told.pop("updated") > 1_700_000_000_000
     assert told == {
         "consumer": "billing",
@@ -135,7 +135,8 @@ def test_a_consumer(headrace, log):
     assert headrace(*read).out == lines(6, 10)
     assert headrace(*read).out == b""
     (told,) = map(
-        json.loads, headrace("log", "consumers", "log", "--set", "billing=8").rows
+        json.loads,
+        headrace("log", "consumers", "log", "--set", "billing=8", "--json").rows,
     )
     assert told["lag_lines"] == 2
     assert headrace(*read).out == lines(9, 10)

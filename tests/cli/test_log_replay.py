@@ -77,7 +77,7 @@ def test_from_lines(headrace, logs):
         (["{logs}", "--speed", "0"], "speed 0.0"),
         (["{logs}", "--speed", "quick"], "speed 'quick'"),
         (["{logs}", "--from", "x"], "is not LINE or NAME=LINE"),
-        (["{logs}", "--from", "0"], "from 1 on"),
+        (["{logs}", "--from", "0"], "lines count from 1"),
         (["{logs}", "--from", "okx=3"], "there is no partition 'okx'"),
         (["{logs}", "--from", "3", "--from", "kraken=3"], "name each, or none"),
         (["{logs}/kraken", "{logs}"], "named twice"),
@@ -102,7 +102,7 @@ def test_what_is_said_meanwhile(start, tmp_path):
     """The time that was reached, records, and how late they are."""
     with package.LogWriter(tmp_path / "log", time="$") as log:
         log.append_many([0, 1, 700, 60_000])
-    child = start("log", "replay", "log", "--speed", "1", "--events", "json")
+    child = start("log", "replay", "log", "--speed", "1", "--progress")
     while (told := json.loads(child.stderr.readline()))["done"] < 3:
         assert told["event"] == "progress"
     assert (told["done"], told["total"], told["time"]) == (3, None, 700)

@@ -14,13 +14,11 @@ def test_for_people_and_for_programs(process, tmp_path):
     assert "1 to 90 (90 lines)" in text
     assert "2023-11-14T22:13:20.000Z to 2023-11-14T22:13:20.089Z" in text
     assert "in 3 segments" in text
-    told = json.loads(process("log", "stats", "log", "--format", "json").out)
+    told = json.loads(process("log", "stats", "log", "--json").out)
     assert (told["lines"], told["segments"]) == (90, 3)
     manifest = json.loads((tmp_path / "log/manifest.json").read_text())
     assert told["salt"] == manifest["salt"]
-    scraped = parsed(
-        process("log", "stats", "log", "--format", "prometheus").out.decode()
-    )
+    scraped = parsed(process("log", "stats", "log", "--prometheus").out.decode())
     assert scraped["storage_lines"] == {("", (("directory", "log"),)): 90}
     assert process("log", "stats", "nowhere").code == 2
 
@@ -35,13 +33,13 @@ def test_how_far_consumers_are(process, tmp_path):
         "broken with a checkpoint that cannot be read"
     )
     assert said in process("log", "stats", "log").out.decode()
-    told = json.loads(process("log", "stats", "log", "--format", "json").out)
+    told = json.loads(process("log", "stats", "log", "--json").out)
     assert told["consumers"] == [
         {"consumer": "audit", "line": 90, "lag_lines": 0},
         {"consumer": "billing", "line": 88, "lag_lines": 2},
         {"consumer": "broken", "line": None, "lag_lines": None},
     ]
-    scraped = process("log", "stats", "log", "--format", "prometheus").out.decode()
+    scraped = process("log", "stats", "log", "--prometheus").out.decode()
     assert parsed(scraped)["storage_consumer_lag_lines"] == {
         ("", (("consumer", name), ("directory", "log"))): lag
         for name, lag in (("audit", 0), ("billing", 2))

@@ -32,7 +32,7 @@ def rows(tmp_path):
         (["$.rows().max(x)"], "nothing was printed: the answer is null; no row has x"),
         (["$.rows().map(idd)"], "nothing was printed: no row has idd (did you mean"),
         (["--matches", "k == k07"], 'no row has k07 (did you mean the text "k07"?)'),
-        (["--rev", "idd"], "no row has idd"),
+        (["--reverse", "idd"], "no row has idd"),
         (["{id, n: tags.count}"], "note: no row has count (did you mean count()?)"),
         (["$.rows.count()"], "note: no row has rows (did you mean $.rows()?)"),
     ],
@@ -57,8 +57,8 @@ def test_a_query_without_answers_says_which_field_no_row_has(
         ["$.rows().sort(-id).map(id).first()"],
         ["--limit", "0", "idd"],
         ["id if id > 9 else null"],
-        ["--null", "emit", "id if id > 9 else null"],
-        ["--null", "emit", "tags.first"],
+        ["--nulls", "emit", "id if id > 9 else null"],
+        ["--nulls", "emit", "tags.first"],
     ],
 )
 def test_nothing_is_said_of_a_query_that_found_what_it_reads(headrace, rows, arguments):

@@ -55,7 +55,7 @@ def test_a_run_prints_what_committed_it_and_says_what_became_of_the_rows(
 
 
 def test_a_run_can_be_read_by_a_program(headrace, files):
-    done = headrace("pipeline", "run", "events.toml", "--events", "json")
+    done = headrace("pipeline", "run", "events.toml", "--progress", "--events", "json")
     begun, passed, written, accounts = done.events
     assert (begun["event"], begun["title"]) == ("begun", "validate")
     assert (passed["event"], passed["status"], passed["rows"]) == ("pass", "made", 1)
@@ -135,6 +135,6 @@ def test_a_long_run_shows_how_far_it_is(headrace, files, monkeypatch):
         return [do(task) for task in range(count)]
 
     monkeypatch.setattr(Session, "run_each", slow)
-    done = headrace("pipeline", "run", "events.toml", "--events", "json")
+    done = headrace("pipeline", "run", "events.toml", "--progress", "--events", "json")
     shown = [event for event in done.events if event["event"] == "progress"]
     assert [(event["done"], event["total"]) for event in shown] == [(0, 1)]

@@ -1,5 +1,6 @@
 """Progress: nothing for short work, then a bar that goes away, or events."""
 
+import json
 import os
 import pty
 import re
@@ -30,7 +31,7 @@ def clock():
 
 def test_nothing_is_said_of_short_work(clock, capsys):
     console = Console(clock)
-    console.json = True
+    console.json = console.shows_progress = True
     with console.progress() as report:
         for step in range(49):
             clock.now = 100 + step / 100
@@ -38,9 +39,25 @@ def test_nothing_is_said_of_short_work(clock, capsys):
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_without_a_terminal_progress_is_shown_if_asked(clock, capsys, form):
+    console = Console(clock)
+    console.json = form == "json"
+    console.shows_progress = True
+    with console.progress() as report:
+        clock.now += 10
+        report(1, 2)
+    (line,) = capsys.readouterr().err.splitlines()
+    if form == "json":
+        expected = {"event": "progress", "message": "1 bytes", "done": 1, "total": 2}
+        assert json.loads(line) == expected
+    else:
+        assert line == "headrace: 1 bytes"
+
+
 def test_events_come_every_half_second(clock, capsys):
     console = Console(clock)
-    console.json = True
+    console.json = console.shows_progress = True
     with console.progress() as report:
         for step in range(201):
             clock.now = 100 + step / 100
@@ -56,10 +73,13 @@ def test_events_come_every_half_second(clock, capsys):
     ]
 
 
-@pytest.mark.parametrize("silence", ["quiet", "no terminal"])
-def test_no_bar(clock, capsys, silence):
+@pytest.mark.parametrize("silence", ["quiet", "text", "json", "no progress"])
+def test_no_progress(clock, capsys, silence):
+    """Without a terminal there is none, unless it is asked for."""
     console = Console(clock)
-    console.quiet = console.json = silence == "quiet"
+    console.quiet = silence == "quiet"
+    console.json = silence in ("quiet", "json")
+    console.shows_progress = {"quiet": True, "no progress": False}.get(silence)
     with console.progress() as report:
         clock.now += 10
         report(1, 2)

@@ -24,7 +24,7 @@ def people(tmp_path):
     [
         (["$.name"], ['"Ada"', '"Bob"', '"Cy"']),
         (["age"], ["36", "1.50"]),
-        (["age", "--null", "emit"], ["36", "1.50", "null"]),
+        (["age", "--nulls", "emit"], ["36", "1.50", "null"]),
         (
             ["$"],
             [
@@ -34,7 +34,7 @@ def people(tmp_path):
             ],
         ),
         (["$.name", "--limit", "1"], ['"Ada"']),
-        (["$.name", "--rev", "--limit", "2"], ['"Cy"', '"Bob"']),
+        (["$.name", "--reverse", "--limit", "2"], ['"Cy"', '"Bob"']),
         (["--matches", "age > 2"], ['{"name": "Ada", "age": 36}']),
         (["--stream", "$.count()"], ["3"]),
         (["--stream", "$.sum(age)"], ["37.5"]),
@@ -61,7 +61,7 @@ def test_a_bad_row_ends_the_run_behind_the_answers_before_it(headrace, tmp_path)
     done = headrace("query", "a", "--on-error", "skip", "--stats", str(path))
     assert (done.code, done.out) == (0, b"1\n3\n")
     assert "skipped 1" in done.err
-    done = headrace("query", "a", "--rev", str(path))
+    done = headrace("query", "a", "--reverse", str(path))
     assert (done.code, done.out) == (1, b"3\n")
     assert "bad.jsonl: line 2, byte 15" in done.err
 
@@ -109,7 +109,7 @@ def test_a_plan_can_be_read(headrace):
 
 
 def test_reverse_needs_a_file(process):
-    done = process("query", "--rev", "$", "-", stdin=b"1\n")
+    done = process("query", "--reverse", "$", "-", stdin=b"1\n")
     assert done.code == 2
     assert "a pipe has no end" in done.err
 

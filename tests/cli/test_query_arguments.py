@@ -35,8 +35,8 @@ def rows(tmp_path):
         (["--where", "id > 2", "id"], "3 4"),
         (["--where", "id > 2", "$.rows().count()"], "2"),
         (["--where", "id > 2", "--stream", "$.map(id).first()"], "3"),
-        (["--where", "id > 2", "--rev", "id"], "4 3"),
-        (["--where", "id > 2", "--null", "emit", "nothing"], "null null"),
+        (["--where", "id > 2", "--reverse", "id"], "4 3"),
+        (["--where", "id > 2", "--nulls", "emit", "nothing"], "null null"),
         (["--where", "id > 1", "--distinct-by", "k", "id"], "2 3"),
         (["--where", "id > 1", "--limit", "1", "id"], "2"),
         (["--where", "id > 2", "{n: $.rows().count(), s: $.rows().sum(id)}"], None),
@@ -102,8 +102,8 @@ def test_the_environment_is_read_if_that_is_allowed(headrace, rows, monkeypatch)
 @pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf"])
 def test_a_query_may_be_in_a_file(headrace, rows, tmp_path, start):
     (tmp_path / "query.hr").write_bytes(start + b"id\n  if id > 3\n  else null\n")
-    assert headrace("query", "-f", "query.hr", rows).out == b"4\n"
-    assert headrace("query", rows, "--file", "query.hr").out == b"4\n"
+    assert headrace("query", "--query-file", "query.hr", rows).out == b"4\n"
+    assert headrace("query", rows, "--query-file", "query.hr").out == b"4\n"
 
 
 @pytest.mark.parametrize(
@@ -115,10 +115,10 @@ def test_a_query_may_be_in_a_file(headrace, rows, tmp_path, start):
 )
 def test_a_file_that_is_no_query_is_refused(headrace, rows, tmp_path, content, said):
     (tmp_path / "query.hr").write_bytes(content)
-    done = headrace("query", "-f", "query.hr", rows)
+    done = headrace("query", "--query-file", "query.hr", rows)
     assert (done.code, said in done.err) == (2, True)
     assert headrace("query").code == 2
-    assert headrace("query", "-f", "none.hr", rows).code == 1
+    assert headrace("query", "--query-file", "none.hr", rows).code == 1
 
 
 TEXTS = ["a", "", "tab\there", "line\nbreak\r", 'quote"', "back\\slash", "é", None, 1.5]

@@ -42,7 +42,7 @@ def test_framed_lines_without_a_record_are_bad_rows(headrace, framed, query, tmp
     places = [(row["line"], row["offset"], row["reason"]) for row in found]
     assert places == WRONG
     done = headrace("query", "--on-error", "skip", "--frame", "|", query, framed)
-    assert done.err == "headrace: warning: 3 bad rows were passed over\n"
+    assert done.err == "headrace: warning: 3 bad rows were skipped\n"
 
 
 @pytest.mark.parametrize("query", ["a", "$.rows().count()"])

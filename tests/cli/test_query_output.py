@@ -175,7 +175,7 @@ def test_a_column_of_several_types_is_told_of(headrace, broken, tmp_path):
     )
     assert done.code == 0
     assert "the column 'a' is written as JSON text: a is integer and text" in done.err
-    assert "2 bad rows were passed over" in done.err
+    assert "2 bad rows were skipped" in done.err
     assert pq.read_table(tmp_path / "out.parquet")["a"].to_pylist() == ["1", '"x"', "3"]
     quiet = headrace(
         "query", "{a}", "-q", "--on-error", "skip", "--out", "out.parquet", broken
@@ -191,7 +191,7 @@ def test_bad_rows_are_told_of_as_they_come(headrace, broken):
     assert (done.code, done.out) == (0, b"2\n6\n")
     *bad, summary = done.err.splitlines()
     assert [line.split(":")[:3] for line in bad] == [["headrace", " bad row", " " + str(broken)]] * 3  # fmt: skip
-    assert summary == "headrace: warning: 3 bad rows were passed over"
+    assert summary == "headrace: warning: 3 bad rows were skipped"
     told = headrace(
         "query", "a * 2", "--on-error", "collect", "--events", "json", broken
     )
@@ -207,7 +207,7 @@ def test_bad_rows_are_told_of_as_they_come(headrace, broken):
 def test_bad_rows_go_to_a_file(headrace, broken, tmp_path):
     done = headrace("query", "a * 2", "--errors", "bad.jsonl", "--stats", broken)
     assert (done.code, done.out) == (0, b"2\n6\n")
-    assert "3 bad rows were passed over; see bad.jsonl" in done.err
+    assert "3 bad rows were skipped; see bad.jsonl" in done.err
     assert "rows 6 = emitted 2 + filtered 0 + skipped 3 + blank 1" in done.err
     bad = read("ndjson", (tmp_path / "bad.jsonl").read_bytes())
     assert [row["line"] for row in bad] == [2, 4, 5]

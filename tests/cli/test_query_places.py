@@ -31,8 +31,8 @@ def places(files):
     [
         ([QUERY], False),
         ([f"$.rows().map({QUERY})"], False),
-        ([QUERY, "--rev"], True),
-        ([f"$.rows().map({QUERY})", "--rev"], True),
+        ([QUERY, "--reverse"], True),
+        ([f"$.rows().map({QUERY})", "--reverse"], True),
         ([f"$.rows().reverse().map({QUERY})"], True),
         (["--where", "input_row() >= 0", QUERY], False),
     ],

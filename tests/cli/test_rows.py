@@ -16,7 +16,7 @@ def rows(*numbers):
     [
         pytest.param(["head"], range(10), id="head: ten"),
         pytest.param(["head", "-n", "3"], range(3), id="head: three"),
-        pytest.param(["head", "--rows=3"], range(3), id="head: three, long"),
+        pytest.param(["head", "--limit=3"], range(3), id="head: three, long"),
         pytest.param(["head", "-n", "0"], range(0), id="head: none"),
         pytest.param(["head", "-n", "100"], range(25), id="head: more than there are"),
         pytest.param(["tail"], range(15, 25), id="tail: ten"),

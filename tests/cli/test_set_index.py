@@ -6,6 +6,8 @@ import pytest
 
 from tests.reference.shard_sets import write
 
+EVENTS = "json"
+
 
 def lines_of(numbers):
     return [f'{{"id":{n % 7},"n":{n}}}' for n in numbers]
@@ -24,7 +26,9 @@ def shards(headrace, tmp_path):
 
 @pytest.mark.usefixtures("shards")
 def test_rows_are_found(headrace):
-    found = headrace("index", "get", "set", "--key", "id", "--eq", "3", "--strict")
+    found = headrace(
+        "index", "get", "set", "--on", "id", "--eq", "3", "--require-index"
+    )
     assert (found.code, found.events) == (0, [])
     assert found.rows == [line.encode() for line in lines_of(range(3, 50, 7))]
     asked = headrace(
@@ -35,7 +39,7 @@ def test_rows_are_found(headrace):
 
 def test_parts_that_came_are_indexed(headrace, shards):
     write(shards.directory, lines_of(range(50, 60)))
-    checked = headrace("index", "check", "set")
+    checked = headrace("index", "check", "set", "--json")
     assert checked.code == 1
     assert json.loads(checked.out)["reason"] == "set_grown"
     found = headrace("index", "get", "set", "--eq", "3")
@@ -47,13 +51,15 @@ def test_parts_that_came_are_indexed(headrace, shards):
     done = headrace("index", "update", "set")
     (event,) = done.events
     assert (event["mode"], event["new_records"]) == ("incremental", 10)
-    stats = json.loads(headrace("index", "stats", "set").out)
+    stats = json.loads(headrace("index", "stats", "set", "--json").out)
     assert (stats["type"], stats["records"], stats["delta"]["records"]) == (
         "set",
         60,
         10,
     )
-    assert json.loads(headrace("index", "check", "set", "--deep").out)["fresh"]
+    assert json.loads(headrace("index", "check", "set", "--deep", "--json").out)[
+        "fresh"
+    ]
     (event,) = headrace("index", "compact", "set").events
     assert (event["event"], event["records"]) == ("index_compacted", 60)
     (event,) = headrace("index", "compact", "set").events
@@ -76,5 +82,5 @@ def test_a_set_that_was_replaced_is_indexed_anew(headrace, shards):
 def test_what_makes_no_sense_is_refused(headrace):
     refused = headrace("index", "build", "set", "--on", "id", "--master", "local[1]")
     assert refused.code == 2
-    refused = headrace("index", "build", "set", "--on", "id", "--format", "1")
+    refused = headrace("index", "build", "set", "--on", "id", "--index-version", "1")
     assert refused.code == 2

@@ -59,7 +59,7 @@ def test_a_set_is_a_source_like_any_other(headrace, data):
 
 def test_standard_input_and_every_choice(process, data):
     options = (
-        "--name", "all", "--codec", "gzip", "--level", "9", "--block-bytes", "2KiB",
+        "--set-name", "all", "--codec", "gzip", "--level", "9", "--block-bytes", "2KiB",
         "--max-records", "1500", "--max-logical-bytes", "1MiB", "--threads", "2",
     )  # fmt: skip
     done = process("shard", "write", "-", "--out", data / "set", *options, stdin=TEXT)
@@ -131,7 +131,7 @@ def test_a_row_too_long_to_read_is_a_bad_row(headrace, data):
         pytest.param(["app.jsonl", "--out", "s", "--max-bytes", "20"], 2, "max_bytes", id="limit below an empty file"),
         pytest.param(["app.jsonl", "--out", "s", "--max-bytes", "0"], 2, "max_bytes", id="no limit at all"),
         pytest.param(["app.jsonl", "--out", "s", "--codec", "xz"], 2, "choose from", id="codec without blocks"),
-        pytest.param(["app.jsonl", "--out", "s", "--name", "../x"], 2, "name", id="a name that leads away"),
+        pytest.param(["app.jsonl", "--out", "s", "--set-name", "../x"], 2, "name", id="a name that leads away"),
         pytest.param(["app.jsonl", "--out", "foreign"], 2, "foreign", id="a directory that is not ours"),
         pytest.param(["no.jsonl", "--out", "s"], 1, "no such file", id="no input"),
         pytest.param(["wide.jsonl", "--out", "s", "--max-bytes", "200"], 1, "ERR_JSON_TOO_LARGE", id="a row that cannot fit"),
@@ -299,6 +299,11 @@ def test_stats_show_each_file_against_the_limit(headrace, data):
     assert all("[####" in line and "%" in line for line in bars)
     assert "5,000 rows" in total
     assert "at most 4 KiB each" in total
+    facts = json.loads(headrace("shard", "stats", "set", "--json").out)
+    assert len(facts["parts"]) == len(bars)
+    assert (facts["records"], facts["max_bytes"]) == (5000, 4096)
+    checked = headrace("shard", "check", "set", "--json").rows
+    assert [json.loads(row)["faults"] for row in checked] == [[]] * len(bars)
 
 
 def test_a_group_is_listed_and_its_words_are_asked_for(headrace, data):

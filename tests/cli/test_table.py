@@ -9,9 +9,10 @@ from typing import get_args
 import pytest
 
 import headrace
-from headrace.cli.argument import HELP, build
 from headrace.cli.events import EVENTS, EventName
 from headrace.cli.help.reference import reference
+from headrace.cli.options.flags import COMMON
+from headrace.cli.parser import build
 from headrace.cli.registry import COMMANDS, load
 
 ROOT = Path(__file__).parents[2]
@@ -34,7 +35,7 @@ def test_a_command_is_complete(entry):
     assert callable(command.run)
     assert entry.summary[0].islower()
     assert not entry.summary.endswith(".")
-    flags = [flag for each in (*command.ARGUMENTS, HELP) for flag in each.flags]
+    flags = [flag for each in (*command.ARGUMENTS, *COMMON) for flag in each.flags]
     assert len(set(flags)) == len(flags)
     assert all(re.fullmatch(r"-[a-zA-Z]|--[a-z]+(-[a-z]+)*", flag) for flag in flags)
     assert all(each.help for each in command.ARGUMENTS)
@@ -69,6 +70,7 @@ def playground(numbers, tmp_path):
         for n in range(30)
     ]
     (tmp_path / "app.jsonl").write_bytes(b"".join(app))
+    (tmp_path / "app.json").write_bytes(b'[\n  {"id": 1},\n  {"id": 2}\n]\n')
     (tmp_path / "events.toml").write_text(
         'name = "p"\ndirectory = "out"\n[source]\npaths = "app.jsonl"\n'
     )

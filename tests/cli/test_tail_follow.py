@@ -20,7 +20,8 @@ def path(tmp_path):
 
 @pytest.fixture
 def tail(start):
-    return lambda *words, **options: start("tail", "--poll", "0.02", *words, **options)
+    text = ("--poll", "0.02", "--events", "text")
+    return lambda *words, **options: start("tail", *text, *words, **options)
 
 
 def append(path, data):

@@ -7,13 +7,18 @@ that names a file is that file. ``python`` is a session of Python's. A ``mermaid
 is what a command of the document writes to the file that the block names.
 """
 
+import contextlib
 import doctest
 import functools
+import os
+import pty
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+import threading
+import tty
 from pathlib import Path
 
 import pytest
@@ -135,25 +140,48 @@ def words_of(line):
     return None if needs_a_shell or words[0] != "headrace" else words
 
 
+def on_terminal(line):
+    """Run a line in bash with a terminal as standard error; return its exit code and text."""
+    controller, terminal = pty.openpty()
+    tty.setraw(terminal)
+    written = bytearray()
+
+    def read():
+        # At the end, reading from a terminal that nothing has open fails.
+        with contextlib.suppress(OSError):
+            while some := os.read(controller, 1 << 16):
+                written.extend(some)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        done = subprocess.run(["bash", "-c", line], stderr=terminal, check=False)
+    finally:
+        os.close(terminal)
+        reader.join()
+        os.close(controller)
+    return done.returncode, written.decode()
+
+
 @pytest.fixture
 def run(capfd, monkeypatch):
-    """Run a line as a shell would; what calls only headrace, in this process."""
+    """Run a line as on a terminal; a line that calls only headrace, in this process."""
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=":")
+    monkeypatch.setenv("TERM", "dumb")  # no progress bars
+    monkeypatch.setattr("headrace.cli.app.default_events", lambda: "text")
 
     def ran(line):
         words = words_of(line)
         if words is None:
-            return subprocess.run(["bash", "-c", line], check=False).returncode
+            return on_terminal(line)
         code = main(words[1:])
         sys.stdout.flush()
-        return code
+        return code, ""
 
     def printed(line):
-        code = ran(line)
+        code, shown = ran(line)
         captured = capfd.readouterr()
-        # How far it is, is told where it lasts: on a slow machine, anywhere.
-        told = re.sub(r'(?m)^\{.*"event": ?"progress".*\n', "", captured.err)
-        return code, captured.out + told
+        return code, captured.out + captured.err + shown
 
     return printed
 

@@ -238,7 +238,7 @@ def test_a_file_that_changes_is_named_as_it_was_given(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"reverse": True}, r"reverse \(--rev\).*engine='local'"),
+        ({"reverse": True}, r"reverse \(--reverse\).*engine='local'"),
         ({"partition_bytes": 0}, "at least a byte"),
         ({"engine": "local", "master": "local"}, "master is for engine='spark'"),
         ({"engine": "flink"}, "engine is one of 'local', 'spark'"),

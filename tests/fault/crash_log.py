@@ -31,9 +31,9 @@ OPTIONS = (
 )
 KEPT_BYTES = 60_000
 KEEPING = (
-    ("--durability", "data", "--compress", "zstd"),
-    ("--durability", "os", "--compress", "gzip", "--retain-bytes", str(KEPT_BYTES)),
-    ("--durability", "always", "--compress", "zstd", "--retain-bytes", str(KEPT_BYTES)),
+    ("--durability", "data", "--codec", "zstd"),
+    ("--durability", "os", "--codec", "gzip", "--retain-bytes", str(KEPT_BYTES)),
+    ("--durability", "always", "--codec", "zstd", "--retain-bytes", str(KEPT_BYTES)),
 )
 """Options of logs whose segments are compressed and removed, with this many rows each."""
 KEPT_ROWS = 7

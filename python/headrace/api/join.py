@@ -180,14 +180,14 @@ def keys_of(
         if (left_on, right_on) != (None, None):
             raise UsageError(
                 "the key has one name (on, --on), or one for each side (left_on and "
-                "right_on, --left-key and --right-key), not both"
+                "right_on, --left-on and --right-on), not both"
             )
         left_on = right_on = on
     if left_on is None or right_on is None:
         missing = (
-            "left_on (--left-key)"
+            "left_on (--left-on)"
             if right_on is not None
-            else ("right_on (--right-key)" if left_on is not None else "on (--on)")
+            else ("right_on (--right-on)" if left_on is not None else "on (--on)")
         )
         raise UsageError(
             f"name the key: {missing} is missing; on (--on) names a field that both "

@@ -43,7 +43,7 @@ def spark_engine(
     _refuse_pipes(sources)
     if options.reverse:
         raise UsageError(
-            "reverse (--rev) begins at the end of the files, which Spark's tasks do not; "
+            "reverse (--reverse) begins at the end of the files, which Spark's tasks do not; "
             "leave it out, or use engine='local' (--engine local)"
         )
     size = task_bytes(partition_bytes)

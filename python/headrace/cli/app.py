@@ -1,8 +1,8 @@
-"""The entry point: from the words typed to an exit code.
+"""The entry point: from the command line to an exit code.
 
-0 is success, 1 failure, 2 a command line that makes no sense, 130 an interrupt.
-A reader that goes away, as with ``| head -1``, is a success: it got what it wanted.
-``headrace --version`` is answered before anything else is imported.
+0 is success, 1 failure, 2 a command line that cannot be run, 130 an interrupt.
+If the reader of standard output ends, as with ``| head -1``, that is a success.
+``headrace --version`` prints before anything else is imported.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ HELP = frozenset({"-h", "--help"})
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and give its exit code."""
+    """Run the command line and return its exit code."""
     arguments = sys.argv[1:] if argv is None else argv
     try:
         if arguments and arguments[0] in {"-V", "--version"}:
@@ -69,13 +69,11 @@ def _main(arguments: Sequence[str]) -> int:
 
 
 def _dispatch(arguments: Sequence[str], console: Console) -> int:
-    from headrace.cli.argument import build, parse
-    from headrace.cli.options.common import events_asked, tells_programs
+    from headrace.cli.parser import build, events_of, parse
     from headrace.cli.registry import group, load
 
-    events = events_asked(arguments)
-    console.json = events == "json"
-    name, *rest = arguments or _nothing_asked()
+    console.json = (events_of(arguments) or default_events()) == "json"
+    name, *rest = arguments or _without_command()
     if name in HELP:
         name, rest = "help", []
     if members := group(name):
@@ -89,13 +87,13 @@ def _dispatch(arguments: Sequence[str], console: Console) -> int:
         name, *rest = f"{name} {rest[0]}", *rest[1:]
     entry = _find(name)
     command = load(entry)
-    if events is None and tells_programs(command.ARGUMENTS):
-        console.json = sys.stderr is None or not sys.stderr.isatty()
     if not HELP.isdisjoint(rest):
         console.text(build(entry, command).format_help())
         return 0
     options = parse(entry, command, rest)
-    console.quiet = vars(options).get("quiet", False)
+    console.quiet = options.quiet
+    if options.progress or options.no_progress:
+        console.shows_progress = options.progress and not options.no_progress
     import warnings
 
     from headrace.errors import HeadraceWarning
@@ -106,8 +104,14 @@ def _dispatch(arguments: Sequence[str], console: Console) -> int:
         return command.run(options, console)
 
 
-def _nothing_asked() -> Sequence[str]:
-    """Help a person; a program that asks nothing has made a mistake."""
+def default_events() -> str:
+    """Return the format of events [default: text on a terminal, JSON lines otherwise]."""
+    terminal = sys.stderr is not None and sys.stderr.isatty()
+    return "text" if terminal else "json"
+
+
+def _without_command() -> Sequence[str]:
+    """Return what to run without arguments: the help on a terminal; else raise."""
     if sys.stdout is not None and sys.stdout.isatty():
         return ["help"]
     from headrace.errors import UsageError

@@ -1,4 +1,4 @@
-"""What a command accepts, as data, and the parser made from it.
+"""The arguments of a command, as data, and the readers of their values.
 
 Completions and the reference read the data, so they know every option without
 looking inside `argparse`, and do not change with its version.
@@ -7,30 +7,25 @@ looking inside `argparse`, and do not change with its version.
 from __future__ import annotations
 
 import re
-from argparse import (
-    ArgumentParser,
-    ArgumentTypeError,
-    Namespace,
-    RawDescriptionHelpFormatter,
-)
+from argparse import ArgumentTypeError
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from headrace.errors import UsageError
 from headrace.store.files.units import parse_duration, parse_size, parse_time
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from headrace.cli.registry import Command, Entry
+    from collections.abc import Callable
 
 Kind: TypeAlias = Literal[
     "switch",
     "choice",
     "text",
+    "fields",
     "file",
     "directory",
     "rows",
+    "line",
     "number",
     "level",
     "seconds",
@@ -40,18 +35,17 @@ Kind: TypeAlias = Literal[
     "named",
     "assigned",
 ]
-"""What stands for an argument: nothing, or a value of this kind."""
+"""The type of a value; a switch has none."""
 
 Arity: TypeAlias = Literal["one", "optional", "several", "many", "repeated"]
-"""How often a value is given; an option that is repeated has one each time.
-
-An option whose value is optional has it behind an equals sign: what comes next may be a
-FILE. Without it, its value is empty.
-"""
+"""How often a value is given; a repeated option has one each time."""
 
 
 class Argument(NamedTuple):
-    """One thing a command accepts: an option if it has flags, else a positional."""
+    """An option if it has flags, else a positional.
+
+    `default` is written as a user would type it.
+    """
 
     name: str
     kind: Kind
@@ -59,22 +53,17 @@ class Argument(NamedTuple):
     flags: tuple[str, ...] = ()
     metavar: str = ""
     choices: tuple[str, ...] = ()
-    default: object = None
+    default: str | None = None
     arity: Arity = "one"
 
     @property
-    def attached(self) -> bool:
-        """Whether it is an option that may have a value, behind an equals sign."""
-        return bool(self.flags) and self.arity == "optional"
-
-    @property
     def value(self) -> str:
-        """How help writes the value: its choices, or what it stands for."""
+        """The value as help writes it: its choices, or a word in capitals."""
         return "|".join(self.choices) if self.choices else self.metavar
 
     @property
     def spelling(self) -> str:
-        """How help writes the argument.
+        """The argument as help writes it.
 
         >>> Argument("rows", "number", "", ("-n", "--rows"), "N").spelling
         '-n, --rows N'
@@ -82,11 +71,7 @@ class Argument(NamedTuple):
         '[FILE ...]'
         >>> Argument("files", "file", "", metavar="FILE", arity="several").spelling
         'FILE [FILE ...]'
-        >>> Argument("why", "text", "", ("--why",), "HOW", arity="optional").spelling
-        '--why[=HOW]'
         """
-        if self.attached:
-            return f"{', '.join(self.flags)}[={self.value}]"
         if self.flags:
             return " ".join(filter(None, (", ".join(self.flags), self.value)))
         match self.arity:
@@ -100,12 +85,10 @@ class Argument(NamedTuple):
                 return f"[{self.value} ...]"
 
 
-HELP = Argument("help", "switch", "show this help and exit", ("-h", "--help"))
-
 ROWS = re.compile(r"(-?\d+)|(-?\d+)?:(-?\d+)?")
 
 NEGATIVE: dict[Kind, re.Pattern[str]] = {"rows": ROWS, "time": re.compile(r"-\d.*")}
-"""Values that begin as options do."""
+"""Values that begin with a minus sign, as options do."""
 
 
 class Rows(NamedTuple):
@@ -159,6 +142,34 @@ def seconds(text: str) -> float:
     return value
 
 
+def fields(text: str) -> tuple[str, ...]:
+    """Read the names of fields.
+
+    >>> fields("bank_code,account_number")
+    ('bank_code', 'account_number')
+    """
+    found = tuple(text.split(","))
+    if not all(found):
+        raise ArgumentTypeError(
+            f"{text!r}: a field has no name; write FIELD or FIELD,FIELD"
+        )
+    return found
+
+
+def line(text: str) -> tuple[str, int]:
+    """Read ``LINE`` or ``NAME=LINE``, a line of one log of several; lines count from 1.
+
+    >>> line("20"), line("trades=20")
+    (('', 20), ('trades', 20))
+    """
+    name, sign, number = text.rpartition("=")
+    if not number.isdecimal() or int(number) < 1 or (sign and not name):
+        raise ArgumentTypeError(
+            f"{text!r} is not LINE or NAME=LINE; lines count from 1"
+        )
+    return name, int(number)
+
+
 def size(text: str) -> int:
     """Read a size in bytes, such as ``64KiB``."""
     try:
@@ -208,6 +219,8 @@ def assigned(text: str) -> tuple[str, str]:
 
 
 READ: dict[Kind, Callable[[str], object]] = {
+    "fields": fields,
+    "line": line,
     "rows": rows,
     "number": number,
     "level": level,
@@ -219,131 +232,43 @@ READ: dict[Kind, Callable[[str], object]] = {
     "assigned": assigned,
 }
 
+FILE = Argument(
+    "file",
+    "file",
+    "a file, a directory, a quoted pattern, a URL, or - for standard input; "
+    "compressed or not",
+    metavar="FILE",
+)
 
-class _Formatter(RawDescriptionHelpFormatter):
-    """Writes values that stand behind an equals sign as they are typed."""
+FILES = FILE._replace(
+    name="files",
+    help="files, directories, quoted patterns, URLs, or - for standard input, read "
+    "one after the other; compressed or not [default: standard input]",
+    arity="many",
+)
 
-    def format_help(self) -> str:
-        # What is told to `argparse` is the value with its sign; a bracket confuses it.
-        attached = re.compile(r"(--[\w-]+) =([^\s\]]+)( (?= ))?")
-        return attached.sub(r"\1[=\2]", super().format_help())
+INDEXED = FILE._replace(
+    help="a file, compressed in blocks or not at all, or a set of shards"
+)
 
+TO_INDEX = FILE._replace(
+    name="files",
+    help="files or sets of shards, each of which gets an index; compressed files must be "
+    "compressed in blocks; of a log, its segments",
+    arity="several",
+)
 
-class _Parser(ArgumentParser):
-    """A parser that raises where `argparse` would print and exit."""
+LOG = Argument("directory", "directory", "the directory of a log", metavar="DIR")
 
-    hints: Mapping[str, str] = {}
+BACKUP = Argument("backup", "directory", "the directory of a backup", metavar="BACKUP")
 
-    def error(self, message: str) -> NoReturn:
-        words = [word.partition("=")[0] for word in message.split()]
-        hint = next((self.hints[word] for word in words if word in self.hints), "")
-        cure = hint or f"see `{self.prog} --help`"
-        raise UsageError(f"{message}; {cure}")
+SET = Argument(
+    "set",
+    "file",
+    "a directory with a set of shards, DIR/NAME, or a metadata file; or the URL of one",
+    metavar="SET",
+)
 
-
-def build(entry: Entry, command: Command) -> ArgumentParser:
-    """Make the parser of one command."""
-    parser = _Parser(
-        prog=f"headrace {entry.name}",
-        description="\n\n".join(describe(entry, command)),
-        formatter_class=_Formatter,
-        add_help=False,
-        allow_abbrev=False,
-    )
-    parser.hints = getattr(command, "ELSEWHERE", {})
-    for argument in (*command.ARGUMENTS, HELP):
-        names = argument.flags or (argument.name,)
-        parser.add_argument(*names, **_settings(argument))
-    return parser
-
-
-def describe(entry: Entry, command: Command) -> Iterable[str]:
-    """Give the paragraphs above the list of options; the examples come first."""
-    yield f"{entry.summary[0].upper()}{entry.summary[1:]}."
-    if command.EXAMPLES:
-        lines = [f"  {line}\n      {does}" for line, does in command.EXAMPLES]
-        yield "\n".join(["examples:", *lines])
-    if command.ABOUT:
-        yield command.ABOUT
-
-
-def parse(entry: Entry, command: Command, arguments: Sequence[str]) -> Namespace:
-    """Read the arguments of a command; options may stand anywhere among them."""
-    kinds = {argument.kind for argument in command.ARGUMENTS}
-    arguments = list(_counted(command, arguments))
-    values = [value for kind, value in NEGATIVE.items() if kind in kinds]
-    end = arguments.index("--") if "--" in arguments else len(arguments)
-    shielded = [_shield(argument, values) for argument in arguments[:end]]
-    arguments = [*shielded, *arguments[end:]]
-    arguments = list(_attached(command, arguments))
-    parser = build(entry, command)
-    if "--" in arguments:
-        # Intermixed parsing forgets what `--` said; options come first then.
-        return parser.parse_args(arguments)
-    return parser.parse_intermixed_args(arguments)
-
-
-def _counted(command: Command, arguments: Sequence[str]) -> Iterable[str]:
-    """Spell a number of rows such as ``-5``, as `head` and `tail` have it, with its option."""
-    counts = any(each.flags[:1] == ("-n",) for each in command.ARGUMENTS)
-    valued = {
-        flag
-        for each in command.ARGUMENTS
-        if each.kind != "switch" and not each.attached
-        for flag in each.flags
-    }
-    before = ""
-    words = iter(arguments)
-    for word in words:
-        if counts and before not in valued and re.fullmatch(r"-\d+", word):
-            yield from ("-n", word[1:])
-        else:
-            yield word
-        if word == "--":
-            yield from words
-        before = word
-
-
-def _attached(command: Command, arguments: Sequence[str]) -> Iterable[str]:
-    """Give options that have no value, and need none, an empty one."""
-    flags = {flag for each in command.ARGUMENTS if each.attached for flag in each.flags}
-    words = iter(arguments)
-    for word in words:
-        yield f"{word}=" if word in flags else word
-        if word == "--":
-            yield from words
-
-
-def _shield(argument: str, values: Iterable[re.Pattern[str]]) -> str:
-    # A range like `-5:` would be taken for an option. A space before it makes it
-    # a value; whoever reads it strips it again.
-    negative = argument.startswith("-") and argument != "-"
-    shielded = negative and any(value.fullmatch(argument) for value in values)
-    return f" {argument}" if shielded else argument
-
-
-def _settings(argument: Argument) -> dict[str, Any]:
-    settings: dict[str, Any] = {"help": argument.help.replace("%", "%%")}
-    if argument.flags:
-        settings["dest"] = argument.name
-    if argument.kind == "switch":
-        return settings | {"action": "store_true"}
-    if argument.attached:
-        choices = {"choices": ("", *argument.choices)} if argument.choices else {}
-        return settings | choices | {"metavar": f"={argument.value}"}
-    if argument.choices:
-        settings["choices"] = argument.choices
-    if argument.kind in READ:
-        settings["type"] = READ[argument.kind]
-    settings["default"] = argument.default
-    settings["metavar"] = argument.value
-    return settings | _ARITIES[argument.arity]
-
-
-_ARITIES: dict[Arity, dict[str, str]] = {
-    "one": {},
-    "optional": {"nargs": "?"},
-    "several": {"nargs": "+"},
-    "many": {"nargs": "*"},
-    "repeated": {"action": "append"},
-}
+PIPELINE = Argument(
+    "pipeline", "file", "a pipeline, written as `pipeline init` shows", metavar="FILE"
+)

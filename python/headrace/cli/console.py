@@ -1,8 +1,8 @@
-"""The only module that writes: data to standard output, all else to standard error.
+"""Standard output and standard error: the only module that writes to them.
 
-A *live* source is one whose rows come while we watch (standard input, a followed
-file): each batch of its rows is passed on at once, so that a pipe behind us sees
-a row when it happens and not when a buffer is full.
+Data goes to standard output, everything else to standard error. A *live* source is one
+whose rows arrive while the command runs (standard input, a followed file): each batch of
+its rows is flushed, so that the next program of a pipe sees a row when it arrives.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from headrace.api.formats.printable import printable
-from headrace.cli.events import EVENTS
 from headrace.cli.progress import BAR_EVERY, EVENT_EVERY, Pace, bar
 from headrace.errors import HeadraceError, HeadraceWarning
 
@@ -31,38 +29,41 @@ if TYPE_CHECKING:
     Draw: TypeAlias = Callable[[int, int | None, float, int], str]
     Facts: TypeAlias = Callable[[], dict[str, object]]
 
-KINDS = {event.name: event for event in EVENTS}
 ERASE_LINE = "\r\x1b[K"
 CLOSED = "standard output is closed"
 
 
 class OutputClosedError(Exception):
-    """Nobody reads standard output any more, as with ``| head -1``."""
+    """The reader of standard output has gone, as with ``| head -1``."""
 
 
 class Console:
-    """Where a command writes."""
+    """Standard output and standard error of a command.
+
+    `shows_progress` is None to show progress on a terminal only.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.json = False
         self.quiet = False
+        self.shows_progress: bool | None = None
         self.live = False
         self._clock = clock
         self._bar_shown = False
         self._data_begun = False
-        # Progress is told from beside the work.
+        # Another thread than that of the work shows progress.
         self._lock = threading.RLock()
 
     def text(self, text: str) -> None:
-        """Write text as data. A path in it leaves with the bytes it has on disk."""
+        """Write text as data. A path in it keeps the bytes that it has on disk."""
         self.write(os.fsencode(text))
 
     def write(self, data: bytes) -> None:
-        """Write data; it is passed on at once if its source is live."""
+        """Write data, and flush it if its source is live."""
         self._hide_bar()
         self._data_begun = True
         with _standard_output():
-            # Without a buffer (PYTHONUNBUFFERED), a part of it may be all that is taken.
+            # Without a buffer (PYTHONUNBUFFERED), a write may take a part of the data.
             rest = memoryview(data)
             while rest:
                 rest = rest[sys.stdout.buffer.write(rest) :]
@@ -71,18 +72,20 @@ class Console:
 
     @property
     def width(self) -> int | None:
-        """The columns of the terminal that data goes to, None if it goes to none."""
+        """The columns of the terminal on standard output, None if it is no terminal."""
         if sys.stdout is None or not sys.stdout.isatty():
             return None
         return os.get_terminal_size(sys.stdout.fileno()).columns or 80
 
     def flush(self) -> None:
-        """Pass on what was written."""
+        """Flush standard output."""
         with _standard_output():
             sys.stdout.buffer.flush()
 
     def emit(self, event: EventName, message: str, **fields: object) -> None:
-        """Say something that is not data, after the data written so far."""
+        """Write an event to standard error, after the data written so far."""
+        from headrace.cli.events import KINDS
+
         if self.quiet and KINDS[event].quiet:
             return
         self.flush()
@@ -97,7 +100,7 @@ class Console:
         file: TextIO | None = None,
         line: str | None = None,
     ) -> None:
-        """Say what Python's `warnings` say; ours are events."""
+        """Write a warning of Python's `warnings`; a `HeadraceWarning` is an event."""
         if issubclass(category, HeadraceWarning):
             self.emit("warning", str(message))
         else:
@@ -112,23 +115,26 @@ class Console:
 
             said = json.dumps({"event": event, "message": message, **fields})
         else:
+            from headrace.api.formats.printable import printable
+            from headrace.cli.events import KINDS
+
             said = "\n".join(map(printable, message.split("\n")))
             said = f"{KINDS[event].prefix}{said}"
         self._hide_bar()
         self._to_stderr(f"{said}\n")
 
     def fail(self, error: Exception) -> None:
-        """Say why the command failed, after the data written so far."""
+        """Write why the command failed, after the data written so far."""
         try:
             self.flush()
         except OSError:
-            # The error to tell may be this very one: data that cannot leave.
+            # Data that cannot be written may be the very error to report.
             _abandon(sys.stdout)
         facts = {name: fact for name, fact in vars(error).items() if _is_plain(fact)}
         self._say("error", _message_of(error), {"error": type(error).__name__, **facts})
 
     def abandon(self) -> None:
-        """Give up output whose reader has gone."""
+        """Discard output whose reader has gone."""
         _abandon(sys.stdout)
         _abandon(sys.stderr)
 
@@ -136,19 +142,23 @@ class Console:
     def progress(
         self, draw: Draw = bar, unit: str = "bytes", facts: Facts = dict
     ) -> Iterator[Progress]:
-        """Show how far the work inside is, if it lasts; nothing remains of it.
+        """Show progress of the work inside, if it lasts: events, or a bar that is erased.
 
-        `facts` are what else an event says.
+        `facts` returns further fields of the event.
         """
-        pace = Pace(EVENT_EVERY if self.json else BAR_EVERY, self._clock)
+        draws = not self.json and _is_terminal(sys.stderr)
+        pace = Pace(BAR_EVERY if draws else EVENT_EVERY, self._clock)
+        shows = self.shows_progress
+        if shows is None:
+            shows = _is_terminal(sys.stderr)
 
         def report(done: int, total: int | None) -> None:
-            if self.quiet or not pace.due():
+            if self.quiet or not shows or not pace.due():
                 return
-            if self.json:
+            if not draws:
                 fields: dict[str, object] = {"done": done, "total": total, **facts()}
                 self._say("progress", f"{done} {unit}", fields)
-            elif _is_terminal(sys.stderr) and not self._data_on_screen():
+            elif not self._data_on_screen():
                 self._show_bar(draw(done, total, pace.elapsed(), _columns()))
 
         try:
@@ -182,7 +192,7 @@ class Console:
 
 
 _SPELLINGS = re.compile(r"\w+(?:=(?:'[^']*'|\w+))? \((--[a-z][a-z-]*(?: \w+)?)\)")
-"""A keyword of Python and the option it is, such as ``on_error='skip' (--on-error skip)``."""
+"""A Python keyword and its flag, such as ``on_error='skip' (--on-error skip)``."""
 
 
 def _message_of(error: Exception) -> str:
@@ -235,7 +245,7 @@ def _columns() -> int:
 
 
 def counted(number: int, thing: str) -> str:
-    """Say how many of something there are.
+    """Return a number and a noun.
 
     >>> counted(1, "row"), counted(12345, "row")
     ('1 row', '12,345 rows')
@@ -245,7 +255,7 @@ def counted(number: int, thing: str) -> str:
 
 @contextmanager
 def ending_cleanly() -> Iterator[None]:
-    """Let whoever ends us from outside find no half-written file, as with Ctrl-C."""
+    """On SIGTERM and SIGHUP, unwind as on Ctrl-C, so that no half-written file remains."""
 
     def end(number: int, _frame: object) -> None:
         raise SystemExit(128 + number)

@@ -1,7 +1,7 @@
-"""The table of events: everything a command says that is not data.
+"""The table of events: messages on standard error.
 
-With ``--events json`` each is one JSON object on a line of standard error, with
-``event`` and ``message`` and the fields named here; as text, the message alone.
+As JSON, each is an object on a line, with ``event``, ``message`` and the fields of the
+table; as text, the message alone.
 """
 
 from __future__ import annotations
@@ -41,7 +41,6 @@ EventName: TypeAlias = Literal[
     "index_unfit",
     "index_corrupt",
     "index_fallback",
-    "join_plan",
     "join_stats",
     "seed_not_found",
     "predicate_not_found",
@@ -49,7 +48,6 @@ EventName: TypeAlias = Literal[
     "expand_truncated",
     "edges_capped",
     "no_path",
-    "graph_plan",
     "graph_hop",
     "graph_stats",
     "begun",
@@ -62,9 +60,9 @@ EventName: TypeAlias = Literal[
 
 
 class Event(NamedTuple):
-    """One kind of event; `quiet` if ``--quiet`` silences it.
+    """One kind of event; ``--quiet`` silences it if `quiet`.
 
-    `prefix` stands before the message where the event is text.
+    As text, `prefix` comes before the message.
     """
 
     name: EventName
@@ -77,8 +75,8 @@ class Event(NamedTuple):
 EVENTS: tuple[Event, ...] = (
     Event(
         "progress",
-        "how far the work is, in bytes of the source; as text, a bar on a terminal; of a "
-        "replay in records, with the time of the last and how late it is",
+        "progress in bytes of the source; as text, a bar on a terminal; of a replay in "
+        "records, with the time of the last one and its delay",
         ("done", "total", "time", "lag_ms"),
     ),
     Event(
@@ -87,11 +85,11 @@ EVENTS: tuple[Event, ...] = (
         ("path", "line", "offset", "length", "limit"),
         prefix="headrace: warning: ",
     ),
-    Event("waiting", "a file to follow is not there yet", ("path",)),
+    Event("waiting", "a file to follow does not exist yet", ("path",)),
     Event(
         "rotated",
-        "a followed file was replaced by another; its last rows were printed, but for "
-        "`dropped` bytes of a row that was never finished",
+        "a followed file was replaced by another; its last rows were printed, except "
+        "`dropped` bytes of an unfinished row",
         ("path", "dropped"),
     ),
     Event(
@@ -107,70 +105,69 @@ EVENTS: tuple[Event, ...] = (
     ),
     Event(
         "warning",
-        "something that does not stop the work: a compressed file whose table of blocks "
+        "a problem that does not stop the work: a compressed file whose block table "
         "cannot be used is read in order, metrics cannot be written",
         (),
         prefix="headrace: warning: ",
     ),
     Event(
         "unread",
-        "standard input is a pipe, but the query is about named sources only",
+        "standard input is a pipe, but the query reads named sources only",
         (),
         prefix="headrace: warning: ",
     ),
     Event(
         "bad_row",
-        "a row was passed over, as `--on-error collect` asks; `column` is where in the "
-        "query, of a row that is good",
+        "a row was skipped, with `--on-error collect`; `column` is the place in the query, "
+        "if the row is JSON",
         ("file", "line", "offset", "reason", "column", "raw", "raw_base64"),
         quiet=False,
         prefix="headrace: bad row: ",
     ),
     Event(
         "bad_rows",
-        "how many rows a query passed over, and the file that has them",
+        "how many rows were skipped, and the file that has them",
         ("bad", "errors"),
         prefix="headrace: warning: ",
     ),
     Event(
         "no_answers",
-        "a query printed nothing because every answer was null, or reads a field that no row "
-        "has where a function was meant",
+        "a query printed nothing because every answer was null, or it reads a field that no "
+        "row has and that is the name of a function",
         (),
         prefix="headrace: note: ",
     ),
     Event(
         "unused_names",
-        "sources that `--name` gives and the query does not use",
+        "sources of `--name` that the query does not use",
         ("names",),
         prefix="headrace: warning: ",
     ),
     Event(
         "output",
-        "what the output does not show as it is: values cut, columns left out, columns "
-        "as JSON text",
+        "values that were cut, columns that were left out or written as JSON text",
         ("format",),
         prefix="headrace: note: ",
     ),
     Event(
         "written",
-        "what was written: files, rows, and bytes compressed and not",
+        "files and rows that were written, and their bytes, compressed and decompressed",
         ("generation", "parts", "records", "bytes", "logical_bytes"),
     ),
     Event(
         "appended",
-        "how many records were appended to a log, the number of the last line, and how "
-        "many have no time of their own",
+        "how many records were appended to a log, the number of the last line, and how many "
+        "records had no time",
         ("records", "last_line", "fallbacks"),
     ),
     Event(
         "recovered",
-        "what had to be done to a log whose last writer crashed",
+        "an action of the recovery of a log whose last writer crashed",
         ("action", "path", "why", "rows", "bytes", "offset"),
     ),
     Event(
         "replayed",
-        "how many records of how many logs were printed, and how late at most",
+        "how many records of how many logs were printed, and the longest delay",
         ("records", "partitions", "lag_ms"),
     ),
     Event(
@@ -181,8 +178,8 @@ EVENTS: tuple[Event, ...] = (
     ),
     Event(
         "removed",
-        "which lines of a log were removed with their segments, how much room they took, "
-        "and their times; `dry_run`: none were",
+        "lines of a log that were removed with their segments, their bytes and times; with "
+        "`dry_run`, lines that would be removed",
         (
             "segments",
             "lines",
@@ -196,14 +193,14 @@ EVENTS: tuple[Event, ...] = (
     ),
     Event(
         "build_start",
-        "an index is being built: of a key, or of edges from, with a predicate, to nodes",
+        "the build of an index begins: of a key, or of the fields of edges",
         ("source", "key", "from", "pred", "to"),
     ),
     Event(
         "build_complete",
         "an index was built: its rows, its keys, or its nodes and predicates, and its bytes; "
-        "the lines that are not in it, by cause, and the first of them; half a line at the end "
-        "is pending",
+        "the lines that are not indexed, by cause, and the first of them; an unfinished line at "
+        "the end is pending",
         (
             "index",
             "records",
@@ -227,28 +224,28 @@ EVENTS: tuple[Event, ...] = (
     ),
     Event(
         "no_keys_indexed",
-        "no row has the key; the fields that the first rows have are in the message",
+        "no row has the key; the message names the fields of the first rows",
         ("source", "key"),
         prefix="headrace: warning: ",
     ),
     Event(
         "key_not_found",
-        "no row of a file, or of one side of a join, has the key; the fields that the first "
-        "rows have are in the message",
+        "no row of a file, or of one side of a join, has the key; the message names the fields "
+        "of the first rows",
         ("source", "key"),
         prefix="headrace: warning: ",
     ),
     Event(
         "no_edges_indexed",
-        "no row is an edge; the fields that the first rows have are in the message",
+        "no row is an edge; the message names the fields of the first rows",
         ("source", "from", "pred", "to"),
         prefix="headrace: warning: ",
     ),
     Event(
         "update_mode",
-        "what an update of an index did: `none` if there was nothing to do, `incremental` "
-        "with the new rows and the lines that are not in the index, `full`; or that it has to "
-        "be built anew, `full_required`, and why",
+        "how an index was updated: `none` if it has all rows, `incremental` with the new rows "
+        "and the lines that are not indexed, `full`; or why it must be built again, "
+        "`full_required`",
         (
             "mode",
             "reason",
@@ -263,60 +260,44 @@ EVENTS: tuple[Event, ...] = (
     ),
     Event(
         "index_revalidated",
-        "a file looks different from when it was indexed, and is proven to be the same",
+        "a file looks different from when it was indexed, but is proven to be the same",
         ("source",),
     ),
     Event(
         "index_compacted",
-        "an index and its delta are one file now: its rows, its keys, or its nodes and "
-        "predicates, and its bytes",
+        "an index and its delta were merged: its rows, its keys, or its nodes and predicates, "
+        "and its bytes",
         ("index", "records", "keys", "nodes", "predicates", "version", "size_bytes"),
     ),
     Event(
         "index_stale",
-        "an index is not that of the file as it is now",
+        "an index is of an earlier state of the file",
         ("source", "index", "kind", "reason"),
         prefix="headrace: warning: ",
     ),
     Event(
         "index_unfit",
-        "an index is whole, but not what is wanted: it is of other fields, has no incoming "
-        "edges, leaves out rows that are wanted, or another process is writing it",
+        "an index is intact, but does not fit: it is of other fields, has no incoming "
+        "edges, leaves out rows that are needed, or another process is writing it",
         ("source", "index", "kind", "reason"),
         prefix="headrace: warning: ",
     ),
     Event(
         "index_corrupt",
-        "an index is damaged, or not one that we can read",
+        "an index is damaged, or has an unknown format",
         ("source", "index", "kind", "reason"),
         prefix="headrace: warning: ",
     ),
     Event(
         "index_fallback",
-        "a file is scanned, for want of an index that can be used",
+        "a file is scanned, because no index can be used",
         ("reason", "source"),
         prefix="headrace: warning: ",
     ),
     Event(
-        "join_plan",
-        "how a join reaches right rows, before it does: `strategy` is `hash` or `index`",
-        (
-            "strategy",
-            "right",
-            "index",
-            "format",
-            "fresh",
-            "keys",
-            "estimated_memory",
-            "reason",
-        ),
-        quiet=False,
-        prefix="",
-    ),
-    Event(
         "join_stats",
-        "what a join did: `mode` is `hash` or `indexed`; left rows with a key are looked "
-        "up, and those that find a right one are hits",
+        "counts of a join, with `--stats`: `mode` is `hash` or `indexed`; left rows with a key "
+        "are looked up, and those with a match are hits",
         (
             "mode",
             "left_records",
@@ -332,50 +313,43 @@ EVENTS: tuple[Event, ...] = (
     ),
     Event(
         "seed_not_found",
-        "a node to begin with is not in the graph",
+        "a start node is not in the graph",
         ("id",),
         prefix="headrace: warning: ",
     ),
     Event(
         "predicate_not_found",
-        "no edge has a predicate that is asked for",
+        "no edge has a predicate of `--pred`",
         ("pred",),
         prefix="headrace: warning: ",
     ),
     Event(
         "seeds_skipped",
-        "how many lines of standard input name no node, and the first of them",
+        "how many lines of standard input have no start node, and the first of them",
         ("skipped", "first_skipped"),
         prefix="headrace: warning: ",
     ),
     Event(
         "expand_truncated",
-        "there are more nodes than `--limit` allows; of which seed, if they go apart",
+        "there are more nodes than `--limit`; with `--per-seed`, the seed",
         ("limit", "seed"),
         prefix="headrace: warning: ",
     ),
     Event(
         "edges_capped",
-        "how many nodes have more edges than `--most-edges` of them are followed",
+        "how many nodes have more edges than `--most-edges`",
         ("nodes", "most_edges", "seed"),
         prefix="headrace: warning: ",
     ),
     Event(
         "no_path",
-        "no way leads from one node to the other",
+        "no path leads from one node to the other",
         ("from", "to"),
         prefix="headrace: warning: ",
     ),
     Event(
-        "graph_plan",
-        "how edges are reached, before they are: `path` is `graph`, `keys` or `scan`",
-        ("path", "edges", "files", "reason"),
-        quiet=False,
-        prefix="",
-    ),
-    Event(
         "graph_hop",
-        "how Spark's tasks find the edges of the nodes of a level: `strategy` is `index`, "
+        "how Spark's tasks find the edges of a level, with `--stats`: `strategy` is `index`, "
         "`broadcast` or `shuffle`",
         ("level", "nodes", "strategy", "reason"),
         quiet=False,
@@ -383,8 +357,9 @@ EVENTS: tuple[Event, ...] = (
     ),
     Event(
         "graph_stats",
-        "what was reached in a graph: nodes, and the edges that are told of",
-        ("nodes", "edges", "duration_ms"),
+        "nodes and edges that were printed, with `--stats`: `path` says how edges were found, "
+        "with a `graph` index, with `keys`, or in a `scan`",
+        ("path", "nodes", "edges", "duration_ms"),
         quiet=False,
         prefix="",
     ),
@@ -395,7 +370,7 @@ EVENTS: tuple[Event, ...] = (
     ),
     Event(
         "pass",
-        "a pass of a pipeline is done: its number, what was done and why",
+        "a pass of a pipeline is done: its number, its status and why it ran",
         (
             "number",
             "title",
@@ -411,21 +386,20 @@ EVENTS: tuple[Event, ...] = (
     ),
     Event(
         "indexed",
-        "the parts of a pipeline's output have an index: how many got it, and how many had it",
+        "the parts of a pipeline's output have an index: how many were built, and how many kept",
         ("index", "built", "kept", "records", "skipped", "size_bytes", "seconds"),
     ),
     Event(
         "accounts",
-        "what became of all rows of a pipeline, stage after stage",
+        "where all rows of a pipeline went, stage after stage",
         ("stages", "adds_up", "rejected", "report"),
         quiet=False,
         prefix="",
     ),
     Event(
         "stats",
-        "the lines the command read, by kind, and the first bad ones; of a query, what "
-        "became of the rows, and what else it passed over is in the message; of a join also "
-        "the lines of the right side",
+        "the lines the command read, by kind, and the first bad ones; of a query, how many "
+        "rows were emitted, filtered and skipped; of a join, also the lines of the right side",
         (
             "lines",
             "records",
@@ -449,3 +423,5 @@ EVENTS: tuple[Event, ...] = (
         quiet=False,
     ),
 )
+
+KINDS = {event.name: event for event in EVENTS}

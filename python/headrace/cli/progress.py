@@ -1,6 +1,6 @@
-"""How far the work is, for a person or for a program.
+"""Progress of long work: a bar for people, events for programs.
 
-Short work shows nothing at all: a bar that flashes up tells nobody anything.
+Short work shows no progress: a bar that only flashes up has no use.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ EVENT_EVERY = 0.5
 
 
 class Pace:
-    """Lets a call through when the work has lasted a while, then now and then."""
+    """Decides when progress is due: after `PATIENCE`, then every so many seconds."""
 
     def __init__(self, every: float, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -31,7 +31,7 @@ class Pace:
         self._next = self.started + PATIENCE
 
     def due(self) -> bool:
-        """Say whether to report now."""
+        """Return whether to report now."""
         now = self._clock()
         if now < self._next:
             return False
@@ -64,13 +64,13 @@ def bar(done: int, total: int | None, seconds: float, columns: int) -> str:
 
 
 class Replaying:
-    """How far logs are played."""
+    """Progress of a replay of logs."""
 
     def __init__(self, player: Player) -> None:
         self._player = player
 
     def draw(self, done: int, _total: int | None, seconds: float, columns: int) -> str:
-        """Draw one line: the time that was reached, records, how fast, how late."""
+        """Draw one line: the time of the last record, records, their rate and delay."""
         reached = self._player.position
         when = "" if reached is None else f"{format_time(reached)}  "
         rate = done / seconds if seconds > 0 else 0.0
@@ -79,7 +79,7 @@ class Replaying:
         return f"{when}{done} records  {rate:.0f}/s{late}"[:columns]
 
     def facts(self) -> dict[str, object]:
-        """Return the same for a program."""
+        """Return the time of the last record and the delay, for an event."""
         return {
             "time": self._player.position,
             "lag_ms": round(self._player.lag * 1000),

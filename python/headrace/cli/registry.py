@@ -1,9 +1,8 @@
 """The table of commands, which help, completions, reference and tests read.
 
-A command is one entry here and one module ``headrace.cli.commands.<name>``; the
-words of a name of two, such as ``shard write``, are joined by ``_`` there, as by ``-``. The
-entry holds what a list of commands shows, so that only the module of the command
-that was asked for is ever imported.
+A command is one entry here and one module ``headrace.cli.commands.<name>``, with ``_`` for
+spaces and hyphens in its name. The entry has the text of the list of commands, so that
+only the module of the command that runs is imported.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Entry(NamedTuple):
-    """A command as a list of commands shows it."""
+    """Name and summary of a command."""
 
     name: str
     summary: str
@@ -33,19 +32,19 @@ class Example(NamedTuple):
 
 
 class Command(Protocol):
-    """What the module of a command offers."""
+    """The module of a command."""
 
     ABOUT: str
-    """Paragraphs for the help, after the summary; "" if there is nothing to add."""
+    """Paragraphs of the help, after the summary and the examples."""
 
     EXAMPLES: tuple[Example, ...]
     ARGUMENTS: tuple[Argument, ...]
 
     def run(self, options: Namespace, console: Console) -> int:
-        """Do the work and give the exit code: 0, or 1 where ``--strict`` objects.
+        """Run the command and return the exit code: 0, or 1 where ``--strict`` fails.
 
-        Anything that fails is raised; `headrace.cli.app` says it and ends with 1,
-        with 2 for a `UsageError`.
+        Errors are raised; `headrace.cli.app` prints them and ends with 1, with 2 for a
+        `UsageError`.
         """
         ...
 
@@ -53,46 +52,46 @@ class Command(Protocol):
 COMMANDS: tuple[Entry, ...] = (
     Entry("count", "count the lines"),
     Entry("head", "print the first rows"),
-    Entry("tail", "print the last rows, and with -f those still to come"),
+    Entry("tail", "print the last rows; with -f, also those that are appended"),
     Entry("row", "print one row, or a range of rows, by number"),
-    Entry("query", "ask every row a question, or all rows one"),
-    Entry("join", "add to each row the rows of another file that have its key"),
-    Entry("index build", "index a field, so that its values lead to their rows"),
-    Entry("index update", "add the rows that were appended to a key index"),
-    Entry("index compact", "make one key index of an index and its updates"),
+    Entry("query", "run a query over each row, or over all rows"),
+    Entry("join", "join each row with the rows of another file that have its key"),
+    Entry("index build", "build a key index or a graph index"),
+    Entry("index update", "add appended rows to an index"),
+    Entry("index compact", "merge an index and its delta"),
     Entry("index get", "print the rows that have a key"),
-    Entry("index check", "check every byte of a key index, and whether it fits"),
-    Entry("index stats", "show what a key index is of, and how large it is"),
-    Entry("graph expand", "print what can be reached from nodes of a graph"),
-    Entry("graph path", "print the shortest way from one node of a graph to another"),
-    Entry("graph stats", "show how a graph is made up: degrees, components"),
+    Entry("index check", "check every byte of an index, and that it is of its file"),
+    Entry("index stats", "print the fields and sizes of an index"),
+    Entry("graph expand", "print the nodes that edges lead to from start nodes"),
+    Entry("graph path", "print the shortest path from one node of a graph to another"),
+    Entry("graph stats", "print degrees and components of a graph"),
     Entry("log append", "append records to a durable log"),
     Entry("log cat", "print the records of a log"),
     Entry("log seal", "compress the full segments of a log"),
     Entry("log retain", "remove the oldest segments of a log"),
     Entry("log replay", "print several logs in the order of their times"),
-    Entry("log consumers", "show and move those who read a log under a name"),
-    Entry("log recover", "bring a log in order after a crash"),
+    Entry("log consumers", "list, move and remove the consumers of a log"),
+    Entry("log recover", "repair a log after a crash"),
     Entry("log check", "check every file of a log"),
-    Entry("log stats", "show how large a log is, and what state it is in"),
-    Entry("log backup", "copy what is new in a log to its backup"),
+    Entry("log stats", "print sizes and state of a log"),
+    Entry("log backup", "copy new lines of a log to its backup"),
     Entry("log verify", "check every byte of a backup of a log"),
-    Entry("log restore", "make a log from its backup"),
+    Entry("log restore", "create a log from its backup"),
     Entry("log dump-index", "print the index of a segment as JSON"),
     Entry("shard write", "write rows as a set of compressed files of limited size"),
     Entry("shard cat", "print the rows of a set of shards"),
     Entry("shard check", "check every byte of a set of shards"),
-    Entry("shard stats", "show how full the files of a set of shards are"),
+    Entry("shard stats", "print the sizes of the files of a set of shards"),
     Entry("shard publish", "copy a set of shards to an object store"),
-    Entry("shard vacuum", "remove what no reader of a set of shards needs any more"),
-    Entry("pipeline run", "bring the output of a pipeline up to date, with Spark"),
-    Entry("pipeline explain", "show what a pipeline would do"),
-    Entry("pipeline init", "write a pipeline to begin with"),
-    Entry("convert", "make lines of a JSON array or of pretty-printed values"),
-    Entry("recompress", "make a compressed file one that can be entered anywhere"),
-    Entry("functions", "explain the functions of the query language"),
+    Entry("shard vacuum", "remove replaced generations of a set of shards"),
+    Entry("pipeline run", "update the output of a pipeline, with Spark"),
+    Entry("pipeline explain", "print the plan of a pipeline"),
+    Entry("pipeline init", "write a pipeline to start from"),
+    Entry("convert", "convert a JSON array or pretty-printed values to lines"),
+    Entry("recompress", "rewrite a compressed file in blocks, for random access"),
+    Entry("functions", "list and explain the functions of the query language"),
     Entry(
-        "demo", "make sample data, read it back, and run a pipeline over it with Spark"
+        "demo", "write sample data, read it back, and run a pipeline over it with Spark"
     ),
     Entry("completions", "print the completion script of a shell"),
     Entry("help", "show the help of a command"),
@@ -114,7 +113,7 @@ def group(word: str) -> list[Entry]:
 
 
 def first_words() -> list[str]:
-    """Return what can stand behind ``headrace``."""
+    """Return the words that may follow ``headrace``."""
     return list(dict.fromkeys(entry.name.split()[0] for entry in COMMANDS))
 
 

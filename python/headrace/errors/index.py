@@ -82,7 +82,7 @@ class GraphIndexError(KeyIndexError):
 
     NAME = "graph index"
 
-    build: str = "--graph --from FIELD --pred FIELD --to FIELD"
+    build: str = "--graph --from-field FIELD --pred-field FIELD --to-field FIELD"
 
 
 class KeyIndexLockedError(LockedError):

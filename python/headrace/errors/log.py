@@ -17,7 +17,7 @@ class LogBusyError(LogLockedError):
 
     WHAT = "{path}: {holder} is writing this log, and alone may change its segments"
     ADVICE = (
-        "let it do so (`headrace log append --compress zstd --retain-age 7d "
+        "let it do so (`headrace log append --codec zstd --retain-age 7d "
         "--retain-bytes 10GiB`, or LogWriter), or wait until it is done"
     )
 

@@ -194,7 +194,7 @@ class TestCompressing:
     def test_nobody_else_is_writing(self, log):
         with (
             headrace.LogWriter(log),
-            pytest.raises(LogBusyError, match=r"process \d+ on .* --compress zstd"),
+            pytest.raises(LogBusyError, match=r"process \d+ on .* --codec zstd"),
         ):
             headrace.Log(log).seal()
 

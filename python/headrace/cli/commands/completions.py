@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from headrace.cli.console import Console
 
 ABOUT = """\
-The script completes commands, options, their values and file names. It is made
-from the table of commands of this version and needs nothing while it runs.
+The script completes commands, options, their values and file names. It is generated
+from the table of commands of this version, and starts no other program.
 
     bash   source <(headrace completions bash)           in ~/.bashrc
     zsh    source <(headrace completions zsh)            in ~/.zshrc, after compinit

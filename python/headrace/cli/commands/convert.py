@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.argument import Argument
-from headrace.cli.options.common import BAD_ROWS, FILES, OUTPUT_OPTIONS
+from headrace.cli.argument import FILES
+from headrace.cli.options.flags import BAD_ROWS, flag
 from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from headrace.cli.console import Console
 
 ABOUT = """\
-Headrace reads one JSON value on each line. This makes such lines of one large array, of
-pretty-printed values, and of values one after the other, of any size: memory is that of
-one value. The elements of an array are lines, unless --keep-arrays; space between tokens
-is left out, all else keeps its bytes.
+Headrace reads one JSON value on each line. This command writes such lines from one large
+array, from pretty-printed values, and from values one after the other, of any size; it holds
+one value in memory. Each element of an array is a line, unless --keep-arrays; space between
+tokens is left out, all else keeps its bytes.
 
-A value that is not JSON ends the run with its file, line and byte. --on-error skip goes
-on with the next value, collect also prints each on standard error or in --errors FILE.
-The file of --out appears when it is whole, compressed as its name says (.gz, .zst, .bz2,
-.xz)."""
+A value that is not JSON ends the command; the message names its file, line and byte.
+--on-error skip goes on with the next value, collect also reports each bad value on standard
+error or in --errors FILE. The file of --out appears when it is complete, compressed as its
+name says (.gz, .zst, .bz2, .xz)."""
 
 EXAMPLES = (
-    Example("headrace convert app.json -o lines.jsonl.zst", "one array, as lines"),
+    Example("headrace convert app.json -o later.jsonl.zst", "one array, as lines"),
     Example("headrace convert --keep-arrays app.json", "an array stays a line"),
     Example(
         "headrace convert --errors bad.jsonl --stats app.json",
@@ -36,51 +36,13 @@ EXAMPLES = (
 
 ARGUMENTS = (
     FILES,
-    Argument(
-        "out",
-        "file",
-        "write the lines to this file, not to standard output",
-        ("-o", "--out"),
-        metavar="FILE",
-    ),
-    Argument(
-        "keep_arrays",
-        "switch",
-        "an array that is in no other is one line, not a line for each element",
-        ("--keep-arrays",),
-    ),
+    flag("--out", otherwise="standard output"),
+    flag("--keep-arrays"),
     *BAD_ROWS,
-    Argument(
-        "stats",
-        "switch",
-        "after the work, print how many values were found, and where the first bad ones are",
-        ("--stats",),
-    ),
-    Argument(
-        "max_line",
-        "size",
-        "the longest value [default: 64MiB]",
-        ("--max-line",),
-        metavar="SIZE",
-        default=64 << 20,
-    ),
-    Argument(
-        "max_ratio",
-        "number",
-        "refuse compressed data, from 256 MiB on, that is over this many times its size "
-        "[default: 10000]",
-        ("--max-ratio",),
-        metavar="N",
-        default=10_000,
-    ),
-    Argument(
-        "max_decoded",
-        "size",
-        "refuse compressed data that is longer than this when decoded",
-        ("--max-decoded",),
-        metavar="SIZE",
-    ),
-    *OUTPUT_OPTIONS,
+    flag("--stats", "the first bad values are named"),
+    flag("--max-line", "rows are values here", default="64MiB"),
+    flag("--max-ratio", default="10000"),
+    flag("--max-decoded"),
 )
 
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headrace.cli.argument import Argument
-from headrace.cli.options.common import FILES, OPTIONS
-from headrace.cli.options.engine import ENGINE
-from headrace.cli.options.log import TIMES
+from headrace.cli.argument import FILES
+from headrace.cli.options.flags import ENGINE, READING, TIMES, flag
 from headrace.cli.registry import Example
 from headrace.errors import HeadraceError
 
@@ -19,30 +17,28 @@ if TYPE_CHECKING:
     from headrace.cli.io.line_counts import Account
 
 ABOUT = """\
-Every line counts, also a blank or bad one, and a last one without a line end.
---stats tells them apart, which means checking each in full. Of a file over 8 MiB, where every
-thousandth line begins is kept in FILE.ckpt (--no-index: not), for whoever wants a line by its number. With --engine spark,
-tasks of Spark count, on this machine or on the cluster that --master names."""
+Counts every line, also a blank or bad one, and a last one without a line end.
+--stats and --strict check each line in full and count the kinds. For a file over 8 MiB, the
+command writes FILE.ckpt, which has the place of every thousandth line, so that rows are found
+by number; --no-index writes none. With --engine spark, tasks of Spark count, on this machine
+or on the cluster at --master."""
 
 EXAMPLES = (
     Example("headrace count app.jsonl", "the number of lines"),
-    Example("headrace count --per-file 'logs/*.jsonl'", "of each file by itself"),
-    Example("headrace count --stats logs", "and how many are bad, with the first ones"),
-    Example("headrace count --engine spark logs", "by tasks of Spark"),
+    Example("headrace count --per-file 'logs/*.jsonl'", "the number for each file"),
+    Example(
+        "headrace count --stats logs", "also how many are bad, and the first bad ones"
+    ),
+    Example("headrace count --engine spark logs", "with tasks of Spark"),
     Example("gzip -dc app.jsonl.gz | headrace count", "of standard input"),
 )
 
 ARGUMENTS = (
     FILES,
-    Argument(
-        "per_file",
-        "switch",
-        "print each file's count, a tab and its path",
-        ("--per-file",),
-    ),
+    flag("--per-file"),
     *TIMES,
     *ENGINE,
-    *OPTIONS,
+    *READING,
 )
 
 

@@ -1,4 +1,4 @@
-"""``headrace demo``: sample data, read back in every way and run through a pipeline."""
+"""``headrace demo``: write sample data, read it in every way and run a pipeline over it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.cli.argument import Argument
+from headrace.cli.options.flags import flag
 from headrace.cli.registry import Example
-from headrace.engines.spark.session.master import MASTER
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 ABOUT = """\
 The data is the same on every machine and has every kind of odd line: broken ones,
 blank ones, CRLF, text that is not UTF-8, one line that is too long, a last line
-without an end. It is read with the row commands and with Spark, then goes through a
-pipeline, DIR/events.toml, whose result is shown and asked. Each answer is compared with
-what was written; the exit code is 1 if one differs."""
+without an end. The demo reads it with the row commands and with Spark, then runs a
+pipeline over it, DIR/events.toml, and queries its output. Each answer is compared with
+the data; the exit code is 1 if one differs."""
 
 EXAMPLES = (
     Example("headrace demo", "write ./headrace-demo and read it, also with Spark"),
@@ -32,24 +32,15 @@ ARGUMENTS = (
     Argument(
         "directory",
         "directory",
-        "where to write the sample (./headrace-demo)",
+        "where to write the sample [default: headrace-demo]",
         metavar="DIR",
         arity="optional",
         default="headrace-demo",
     ),
-    Argument(
-        "rows", "number", "lines of events (20000)", ("--rows",), "N", default=20_000
-    ),
-    Argument("no_spark", "switch", "leave Spark out", ("--no-spark",)),
-    Argument(
-        "master",
-        "text",
-        "where Spark runs (local[*,4])",
-        ("--master",),
-        "URL",
-        default=MASTER,
-    ),
-    Argument("force", "switch", "write into DIR whatever it holds", ("--force",)),
+    flag("--rows", default="20000"),
+    flag("--no-spark"),
+    flag("--master", default="local[*,4]"),
+    flag("--force", "in DIR"),
 )
 
 # For a run of seconds over a few megabytes.
@@ -60,7 +51,7 @@ _SMALL = {
 
 
 def run(options: Namespace, console: Console) -> int:
-    """Show the steps as they happen."""
+    """Run the steps, and print each."""
     from headrace.demo.sample import write_sample
     from headrace.demo.steps import local_steps, pipeline_steps, spark_steps
     from headrace.spark import ensure_java, session

@@ -1,4 +1,4 @@
-"""``headrace functions``: what the query language has to offer."""
+"""``headrace functions``: list and explain the functions of the query language."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from headrace.cli.console import Console
 
 ABOUT = """\
-Without a name, every function in a line; with one, what it does and examples. All of
-it stands in docs/functions.md."""
+Without a name, prints every function on a line; with a name, its description and examples.
+docs/functions.md has all of them."""
 
 EXAMPLES = (
-    Example("headrace functions", "all of them"),
-    Example("headrace functions unique_by", "one of them, with examples"),
+    Example("headrace functions", "all functions"),
+    Example("headrace functions unique_by", "one function, with examples"),
 )
 
 ARGUMENTS = (

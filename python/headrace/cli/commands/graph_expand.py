@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.argument import Argument
-from headrace.cli.options.engine import MASTER, PARTITION_BYTES, engine
-from headrace.cli.options.graph import (
-    ACCESS,
-    EDGES,
-    EXPLAIN,
-    FIELDS,
-    FOLLOWED,
-    FORMAT,
-)
+from headrace.cli.options.flags import ENGINE, flag
+from headrace.cli.options.graph import ACCESS, FIELDS, FOLLOWED, FORMAT
 from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
@@ -30,42 +22,41 @@ if TYPE_CHECKING:
     from headrace.physical.hops import HopChoice
 
 ABOUT = """\
-Goes from the seeds along edges, level by level, and prints each node once: its id, the
-smallest number of edges that it is away, and what the first edge that led to it says.
-Nodes of a level come in the order in which they were reached, edges of a node in that of
-FILE, so that the output is always the same. A seed that no edge has is printed too, and
-an event says so.
+Follows edges from the start nodes (seeds), level by level, and prints each node once: its id,
+its distance in edges, and the predicate of the first edge that led to it. Nodes of a level
+keep the order in which they were reached, edges of a node that of FILE, so that the output is
+always the same. A seed without edges is printed too, and an event says so.
 
-Edges are reached by the graph index of FILE (`index build FILE --graph`; backwards, with
---reverse), by key indexes on the fields of both ends, or else by scanning FILE, which an
-event tells. --explain says which. The output is the same.
+Edges are found with the graph index of FILE (`index build FILE --graph`; to go backwards, with
+--incoming), with key indexes on the fields of both ends, or else by scanning FILE, which an
+event reports. --explain prints which. The output is the same.
 
-With --engine spark, edges are found by tasks of Spark, on this machine or on the cluster
-that --master names. Those of a level with few nodes are found by the indexes, if all files
-have some; otherwise tasks scan the files for them. --explain says of each level which."""
+With --engine spark, tasks of Spark find the edges, on this machine or on the cluster at
+--master. For a level with few nodes they use the indexes, if all files have one; otherwise they
+scan the files. --stats prints the choice for each level."""
 
 EXAMPLES = (
     Example(
         "headrace graph expand --edges edges.jsonl --seed C123 --hops 3",
-        "what is up to three edges away",
+        "nodes up to three edges away",
     ),
     Example(
         "headrace graph expand --edges edges.jsonl --seed C123 --pred subClassOf",
-        "all that edges of one kind lead to",
+        "all nodes that edges with one predicate lead to",
     ),
     Example(
         "headrace graph expand --edges edges.jsonl --seed C123 --hops 2 --emit-edges",
-        "the edges too",
+        "the nodes and the edges",
     ),
     Example(
         "headrace graph expand --edges edges.jsonl --seed C789 --direction in "
         "--format tree",
-        "where edges come from, for people",
+        "nodes that edges come from, for people",
     ),
     Example(
         "headrace head users.jsonl | headrace graph expand --edges edges.jsonl "
         "--seed-field id --hops 2",
-        "from the nodes that rows name",
+        "nodes reached from those in the field id of rows",
     ),
     Example(
         "headrace graph expand --engine spark --edges edges.jsonl --seed C123 --hops 2",
@@ -74,74 +65,28 @@ EXAMPLES = (
 )
 
 ARGUMENTS = (
-    EDGES,
-    Argument(
-        "seed",
-        "text",
-        "a node to begin with; may be repeated",
-        ("--seed",),
-        metavar="ID",
-        arity="repeated",
-    ),
-    Argument(
-        "seed_field",
-        "text",
-        "begin with the nodes that rows on standard input have in this field",
-        ("--seed-field",),
-        metavar="FIELD",
-    ),
-    Argument(
-        "hops",
-        "number",
-        "how many edges a node may be away (any number unless told)",
-        ("--hops",),
-        metavar="N",
-    ),
+    flag("--edges"),
+    flag("--seed"),
+    flag("--seed-field"),
+    flag("--hops", otherwise="any number"),
     *FOLLOWED,
-    Argument(
-        "emit_edges",
-        "switch",
-        "print the edges that are followed too, each before the node that it leads to",
-        ("--emit-edges",),
-    ),
-    Argument(
-        "tree",
-        "switch",
-        "of the edges, print only those that lead to a node for the first time",
-        ("--tree",),
-    ),
-    Argument(
-        "limit",
-        "number",
-        "print no more nodes than this, with --per-seed of each seed",
-        ("--limit",),
-        metavar="N",
-    ),
-    Argument(
-        "most_edges",
-        "number",
-        "follow no more than the first so many edges of a node",
-        ("--most-edges",),
-        metavar="N",
-    ),
-    Argument(
-        "per_seed",
-        "switch",
-        "go from each seed by itself, as it comes, and name it in each line",
-        ("--per-seed",),
-    ),
+    flag("--emit-edges"),
+    flag("--tree"),
+    flag("--limit", "rows are nodes here; with --per-seed, nodes of each start node"),
+    flag("--most-edges"),
+    flag("--per-seed"),
     FORMAT,
     *FIELDS,
-    EXPLAIN,
+    flag("--explain"),
+    flag("--stats", "nodes and edges here"),
+    flag("--strict", "a row of standard input without a start node"),
     *ACCESS,
-    engine("finds edges", "the output is the same"),
-    MASTER,
-    PARTITION_BYTES,
+    *ENGINE,
 )
 
 
-class _Told:
-    """Counts what is printed, and knows which predicates are known not to be there."""
+class _Printed:
+    """Counts of printed nodes and edges, and the predicates already reported as unknown."""
 
     def __init__(self) -> None:
         self.nodes = self.edges = 0
@@ -161,13 +106,13 @@ class _Told:
 
 
 def run(options: Namespace, console: Console) -> int:
-    """Print what is reached."""
+    """Print nodes and edges."""
     import time
 
     from headrace.api.graph.render import DRAWINGS
     from headrace.cli.console import counted, ending_cleanly
+    from headrace.cli.io import graph_edges as access
     from headrace.cli.io.graph_seeds import Seeds
-    from headrace.cli.options import graph as said
     from headrace.errors import UsageError
 
     drawing = DRAWINGS.get(options.format)
@@ -176,21 +121,24 @@ def run(options: Namespace, console: Console) -> int:
             f"--format {options.format} is one picture, and --per-seed makes several; "
             "leave one of them out"
         )
-    with said.open_graph(options, console) as opened:
+    with access.open_graph(options, console) as opened:
         graph = _by_engine(opened, options, console)
         seeds = Seeds(options)
-        if not said.reached(graph, options, console, options.direction):
+        if options.explain:
+            console.text(access.described(graph.plan(options.direction)))
             return 0
+        access.look_for_edges(graph, console, options.direction)
         console.live = options.per_seed and seeds.live
-        began, told = time.monotonic(), _Told()
+        began, told = time.monotonic(), _Printed()
         with ending_cleanly():
             for some in seeds if options.per_seed else [seeds]:
                 _expand(graph, some, told, options, console)
         _say_skipped(seeds, console)
-        if options.explain is not None:
+        if options.stats:
             console.emit(
                 "graph_stats",
-                f"{counted(told.nodes, 'node')}, {counted(told.edges, 'edge')} told of",
+                f"{counted(told.nodes, 'node')}, {counted(told.edges, 'edge')} printed",
+                path=graph.plan(options.direction).strategy,
                 nodes=told.nodes,
                 edges=told.edges,
                 duration_ms=int((time.monotonic() - began) * 1000),
@@ -201,7 +149,7 @@ def run(options: Namespace, console: Console) -> int:
 def _by_engine(
     graph: Graph, options: Namespace, console: Console
 ) -> Graph | SparkGraph:
-    """Return what finds edges."""
+    """Return the graph of the chosen engine."""
     from headrace.api.local_engine import refuse_for_local
 
     if options.engine == "local":
@@ -209,7 +157,7 @@ def _by_engine(
         return graph
 
     def report_hop(level: int, nodes: int, choice: HopChoice) -> None:
-        if options.explain is not None:
+        if options.stats:
             _say_hop(console, level, nodes, choice)
 
     return graph.on_spark(
@@ -238,12 +186,12 @@ def _say_hop(console: Console, level: int, nodes: int, choice: HopChoice) -> Non
 def _expand(
     graph: Graph | SparkGraph,
     seeds: str | Seeds,
-    told: _Told,
+    told: _Printed,
     options: Namespace,
     console: Console,
 ) -> None:
+    from headrace.cli.io.graph_edges import predicates, say_missing
     from headrace.cli.io.graph_output import print_steps
-    from headrace.cli.options.graph import predicates, say_missing
 
     found = graph.expand(
         seeds,
@@ -300,7 +248,7 @@ def _say_bounds(
         console.emit(
             "edges_capped",
             f"{start}{nodes} with more than {counted(options.most_edges, 'edge')}, "
-            "which were not all followed",
+            "not all of which were followed",
             nodes=found.capped,
             most_edges=options.most_edges,
             **of,

@@ -1,12 +1,12 @@
-"""``headrace graph stats``: how a graph is made up."""
+"""``headrace graph stats``: degrees and components of a graph."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.argument import Argument
 from headrace.cli.console import counted
-from headrace.cli.options.graph import ACCESS, EDGES, FIELDS
+from headrace.cli.options.flags import flag
+from headrace.cli.options.graph import ACCESS, FIELDS
 from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from headrace.kernel.graph import Degrees, GraphStats
 
 ABOUT = """\
-Counts nodes and edges, edges of each predicate, edges of nodes (degrees), and components:
-nodes that edges connect, whatever their direction. Looks at all edges of the graph index,
+Counts nodes, edges, edges with each predicate, edges of each node (degrees), and components:
+sets of nodes that edges connect, whatever their direction. Reads all edges of the graph index,
 or of FILE if it has none, and takes about 16 bytes of memory for each node."""
 
 EXAMPLES = (
@@ -27,8 +27,8 @@ EXAMPLES = (
 )
 
 ARGUMENTS = (
-    EDGES,
-    Argument("json", "switch", "print one line of JSON", ("--json",)),
+    flag("--edges"),
+    flag("--json"),
     *FIELDS,
     *ACCESS,
 )
@@ -37,17 +37,16 @@ _BAR = 40
 
 
 def run(options: Namespace, console: Console) -> int:
-    """Print what the graph is like."""
-    import json
-
-    from headrace.cli.options.graph import look_for_edges, open_graph
+    """Print the numbers."""
+    from headrace.cli.io.graph_edges import look_for_edges, open_graph
+    from headrace.cli.io.report import print_json
 
     with open_graph(options, console) as graph:
         look_for_edges(graph, console)
         found = graph.stats()
         named = graph.reach().fields.pred is not None
     if options.json:
-        console.text(json.dumps(_facts(found, named=named), ensure_ascii=False) + "\n")
+        print_json(_facts(found, named=named), console)
     else:
         console.text("".join(f"{line}\n" for line in _in_words(found, named=named)))
     return 0
@@ -68,12 +67,12 @@ def _facts(found: GraphStats, *, named: bool) -> dict[str, object]:
 
 
 def _predicates(found: GraphStats) -> list[tuple[str, int]]:
-    """List predicates, those of most edges first."""
+    """List predicates, those with most edges first."""
     return sorted(found.predicates.items(), key=lambda each: (-each[1], each[0]))
 
 
 def _degrees(degrees: Degrees) -> dict[str, object]:
-    """Say how many nodes have how many edges, by the least number of each range."""
+    """Return how many nodes have how many edges; a range is named by its lower end."""
     histogram = {"0": degrees.none} if degrees.none else {}
     histogram |= {str(1 << power): count for power, count in enumerate(degrees.powers)}
     return {

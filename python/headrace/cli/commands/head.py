@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.argument import Argument
-from headrace.cli.options.common import FILES, OPTIONS
-from headrace.cli.options.log import TIMES
+from headrace.cli.argument import FILES
+from headrace.cli.options.flags import READING, TIMES, flag
 from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
@@ -15,8 +14,8 @@ if TYPE_CHECKING:
     from headrace.cli.console import Console
 
 ABOUT = """\
-Several files are one sequence of rows: these are the first of all. No more is
-read than is printed."""
+Several files are one sequence of rows, whose first rows are printed. Reading stops
+after the last of them."""
 
 EXAMPLES = (
     Example("headrace head app.jsonl", "the first 10 rows"),
@@ -26,16 +25,9 @@ EXAMPLES = (
 
 ARGUMENTS = (
     FILES,
-    Argument(
-        "rows",
-        "number",
-        "how many rows (10 unless told)",
-        ("-n", "--rows"),
-        metavar="N",
-        default=10,
-    ),
+    flag("--limit", default="10"),
     *TIMES,
-    *OPTIONS,
+    *READING,
 )
 
 
@@ -44,7 +36,7 @@ def run(options: Namespace, console: Console) -> int:
     from headrace.cli.io.inputs import files, print_rows
 
     return print_rows(
-        lambda dataset: dataset.batches(0, options.rows),
+        lambda dataset: dataset.batches(0, options.limit),
         files(options),
         options,
         console,

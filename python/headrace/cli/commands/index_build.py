@@ -1,24 +1,12 @@
-"""``headrace index build``: from the values of a field to the rows that have them.
-
-With ``--graph``, from nodes to the edges between them.
-"""
+"""``headrace index build``: build key indexes and, with ``--graph``, graph indexes."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from headrace.cli.argument import Argument
-from headrace.cli.options.engine import ENGINE
-from headrace.cli.options.index import (
-    ERRORS,
-    EVENTS,
-    MAX_LINE,
-    MEMORY,
-    PLACES,
-    SOURCES,
-    STRICT,
-    THREADS,
-)
+from headrace.cli.argument import TO_INDEX
+from headrace.cli.options.flags import ENGINE, flag
+from headrace.cli.options.index import BUILDING
 from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
@@ -27,125 +15,65 @@ if TYPE_CHECKING:
     from headrace.cli.console import Console
 
 ABOUT = """\
-Every row is checked in full. Lines that are not JSON, and rows in which the field is
-missing, null, an array or an object, are in no index; they are counted. The index of
-FILE is FILE.jnx, or FILE.jnx.KEY if that is the index of another key. It is there whole
-or not at all, and the same rows give the same bytes. With --graph, rows are edges: they come
-from the node that one field names, go to the node that another one names, and say something
-about both; the index is FILE.jnx.graph. Of several FILEs, and of a log, each file gets an index
-of its own; at the first one that cannot have it, the command ends. A set of shards gets one index
-of a key for all its parts, the directory SET.jnx.KEY; of edges, each part gets one.
+Every row is checked in full. Lines that are not JSON, and rows whose field is missing, null,
+an array or an object, are counted, but not indexed. The index of FILE is FILE.jnx, or
+FILE.jnx.KEY if FILE.jnx is the index of another key. It appears when it is complete, and the
+same rows give the same bytes. With --graph, each row is an edge: one field names the node that
+it comes from, another the node that it goes to, and a third may name its predicate; the index
+is FILE.jnx.graph. Of several FILEs, and of a log, each file gets its own index; the command ends
+at the first file that cannot have one. A set of shards gets one key index for all its parts, the
+directory SET.jnx.KEY; of a set of edges, each part gets a graph index.
 
-With --engine spark, the files are read by tasks of Spark, on this machine or on the cluster that
---master names, which must see FILE and where its index goes. The bytes are the same."""
+With --engine spark, tasks of Spark read the files, on this machine or on the cluster at --master;
+they must be able to open FILE and the place of its index. The bytes are the same."""
 
 EXAMPLES = (
-    Example("headrace index build app.jsonl --on id", "rows by the field id"),
+    Example("headrace index build app.jsonl --on id", "index the field id"),
     Example(
         "headrace index build app.jsonl --on level,ms --compact",
-        "by two fields together, in few bytes",
+        "index two fields together, in few bytes",
     ),
     Example(
         "headrace index build app.jsonl --on id --mode unique",
-        "which is an error if two rows have one id",
+        "fail if two rows have the same id",
     ),
     Example(
         "headrace index build shards/ --on id --engine spark",
-        "of a set of shards, by tasks of Spark",
+        "index a set of shards, with tasks of Spark",
     ),
     Example(
-        "headrace index build edges.jsonl --graph --from from --pred pred --to to",
-        "edges by the node they come from",
+        "headrace index build edges.jsonl --graph --from-field from --pred-field pred "
+        "--to-field to",
+        "index edges by the node they come from",
     ),
     Example(
-        "headrace index build edges.jsonl --graph --from from --to to --reverse",
-        "by both nodes, of edges that say nothing",
+        "headrace index build edges.jsonl --graph --from-field from --to-field to "
+        "--incoming",
+        "index edges without predicates by both nodes",
     ),
     Example(
         "headrace index build logs/*.jsonl --on id --engine spark",
-        "of each file, by tasks of Spark",
+        "index each file, with tasks of Spark",
     ),
 )
 
 ARGUMENTS = (
-    SOURCES,
-    Argument(
-        "on",
-        "text",
-        "the field of the key, or several with commas between them; a.b is the field b "
-        "of the field a, where no field is called a.b",
-        ("--on",),
-        metavar="FIELD[,FIELD...]",
-    ),
-    Argument(
-        "graph", "switch", "index edges, not keys: --from, --pred, --to", ("--graph",)
-    ),
-    Argument(
-        "from_",
-        "text",
-        "the field of the node that an edge comes from",
-        ("--from",),
-        metavar="FIELD",
-    ),
-    Argument(
-        "pred",
-        "text",
-        "the field of what an edge says, its predicate; without it, edges say nothing",
-        ("--pred",),
-        metavar="FIELD",
-    ),
-    Argument(
-        "to",
-        "text",
-        "the field of the node that an edge goes to",
-        ("--to",),
-        metavar="FIELD",
-    ),
-    Argument(
-        "reverse",
-        "switch",
-        "of a graph, index the edges that go to a node too",
-        ("--reverse",),
-    ),
-    Argument(
-        "mode",
-        "choice",
-        "whether several rows may have one key (multi unless told)",
-        ("--mode",),
-        choices=("multi", "unique"),
-        default="multi",
-    ),
-    Argument(
-        "compact",
-        "switch",
-        "write version 2 of the format: about 6 bytes a row",
-        ("--compact",),
-    ),
-    Argument(
-        "format",
-        "choice",
-        "write this version of the format, or fail (1 if it has room, unless told)",
-        ("--format",),
-        choices=("1", "2"),
-    ),
-    MEMORY,
-    THREADS,
-    STRICT,
-    ERRORS,
-    MAX_LINE,
-    PLACES[0]._replace(
-        name="out", help="write the index here, not beside FILE", flags=("--out",)
-    ),
-    PLACES[1],
-    Argument(
-        "force",
-        "switch",
-        "replace FILE.jnx even if it is the index of another key, or FILE.jnx.graph if it is "
-        "of other edges",
-        ("--force",),
-    ),
+    TO_INDEX,
+    flag("--on", "a.b is the field b of the field a, where no field is called a.b"),
+    flag("--graph", "give --from-field, --pred-field and --to-field"),
+    flag("--from-field"),
+    flag("--pred-field", otherwise="edges have no predicate"),
+    flag("--to-field"),
+    flag("--incoming"),
+    flag("--mode", default="multi"),
+    flag("--compact"),
+    flag("--index-version", otherwise="1, or 2 if version 1 has no room"),
+    *BUILDING,
+    flag("--max-line", default="64MiB"),
+    flag("--index", otherwise="FILE.jnx or FILE.jnx.KEY, FILE.jnx.graph"),
+    flag("--index-dir"),
+    flag("--force", "such as the index of another key"),
     *ENGINE,
-    *EVENTS,
 )
 
 VERSIONS: dict[str | None, Literal[1, 2] | None] = {None: None, "1": 1, "2": 2}
@@ -165,39 +93,42 @@ def _build_keys(options: Namespace, console: Console) -> int:
 
     from headrace.api.index.key import KeyIndex
     from headrace.cli.io.index_events import build_as_asked
-    from headrace.cli.options.index import fields
     from headrace.errors import UsageError
     from headrace.store.index.target import each_with_rows
 
-    if options.from_ or options.pred or options.to or options.reverse:
+    edge = (options.from_field, options.pred_field, options.to_field)
+    if edge != (None, None, None) or options.incoming:
         raise UsageError(
-            "--from, --pred, --to and --reverse are for --graph; give that too"
+            "--from-field, --pred-field, --to-field and --incoming are for --graph; give "
+            "that too"
         )
     if options.on is None:
         raise UsageError("name the field of the key: --on FIELD, or --graph for edges")
-    if options.compact and options.format == "1":
-        raise UsageError("--compact is --format 2; give one of them")
+    if options.compact and options.index_version == "1":
+        raise UsageError("--compact is --index-version 2; give one of them")
+
+    key = ",".join(options.on)
 
     def say_start(location: str) -> None:
         console.emit(
             "build_start",
-            f"{location}: building the index of {options.on}",
+            f"{location}: building the index of {key}",
             source=location,
-            key=options.on,
+            key=key,
         )
 
     def say_mistyped(location: str, seen: str) -> None:
         console.emit(
             "no_keys_indexed",
-            f"{location}: no row has the key {options.on}; fields of the first rows: {seen}",
+            f"{location}: no row has the key {key}; fields of the first rows: {seen}",
             source=location,
-            key=options.on,
+            key=key,
         )
 
-    version = "2" if options.compact else options.format
+    version = "2" if options.compact else options.index_version
     build = partial(
         KeyIndex.build_each,
-        on=fields(options.on),
+        on=options.on,
         mode=options.mode,
         index_version=VERSIONS[version],
     )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.argument import Argument
-from headrace.cli.options.index import EVENTS, GRAPH, KEY, PLACES, SOURCE
+from headrace.cli.options.flags import flag
+from headrace.cli.options.index import ONE_INDEX
 from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
@@ -14,28 +14,27 @@ if TYPE_CHECKING:
     from headrace.cli.console import Console
 
 ABOUT = """\
-Reads every byte of the index, compares it with its checksums and its tables with each
-other, and FILE with what the index was built from. Prints one JSON object; exits with 1
-if the index is missing, damaged or not that of FILE. With --deep, the keys of all rows are
-read again and compared with the index, which must have them all, and no others."""
+Reads every byte of the index, compares it with its checksums, its tables with each other,
+and FILE with what the index was built from. Exits with 1 if the index is missing, damaged or
+not that of FILE. With --deep, the keys of all rows are read again; the index must have exactly
+these keys."""
 
 EXAMPLES = (
-    Example("headrace index check app.jsonl", "the only index of a file"),
-    Example("headrace index check app.jsonl --deep", "row by row"),
+    Example("headrace index check app.jsonl", "check the only index of a file"),
+    Example(
+        "headrace index check app.jsonl --deep", "compare every row with the index"
+    ),
 )
 
 ARGUMENTS = (
-    SOURCE,
-    KEY,
-    GRAPH,
-    Argument("deep", "switch", "compare every row of FILE with the index", ("--deep",)),
-    *PLACES,
-    *EVENTS,
+    *ONE_INDEX,
+    flag("--deep"),
+    flag("--json"),
 )
 
 
 def run(options: Namespace, console: Console) -> int:
-    """Print whether it can be used."""
+    """Print whether the index can be used."""
     if options.graph:
         from headrace.cli.io.index_events import check
 
@@ -48,7 +47,6 @@ def _check(options: Namespace, console: Console) -> int:
 
     from headrace.api.index.key import KeyIndex
     from headrace.cli.io.index_events import check_as_asked
-    from headrace.cli.options.index import key_of
 
-    check = partial(KeyIndex.check, options.file, key_of(options))
+    check = partial(KeyIndex.check, options.file, options.on)
     return check_as_asked(options, console, check)

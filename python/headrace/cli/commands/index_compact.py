@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.options.index import EVENTS, GRAPH, KEY, MEMORY, PLACES, SOURCE
+from headrace.cli.options.flags import flag
+from headrace.cli.options.index import ONE_INDEX
 from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
@@ -13,29 +14,24 @@ if TYPE_CHECKING:
     from headrace.cli.console import Console
 
 ABOUT = """\
-What `headrace index update` wrote beside the index goes into it, by merging both; the
-result is what building it anew would give. FILE is not read for it, but for its hashes if it
-looks different, and for rows of a compact index that only they can tell apart. A compact index
-with four times the rows it was built with has to be built anew: an event says so, and the
-exit code is 1."""
+Merges the index and the delta that `headrace index update` wrote beside it; building the
+index again would give the same bytes. FILE is read only for its hashes, if it looks different,
+and for rows that a compact index cannot tell apart. A compact index with four times the rows it
+was built with cannot be merged: an event says so, the exit code is 1, and `headrace index update
+--full` builds it again."""
 
-EXAMPLES = (Example("headrace index compact app.jsonl", "of the only index of a file"),)
+EXAMPLES = (
+    Example("headrace index compact app.jsonl", "merge the only index of a file"),
+)
 
 ARGUMENTS = (
-    SOURCE,
-    KEY,
-    GRAPH,
-    MEMORY._replace(
-        help="how much memory to use for a graph (256MiB unless told); changes no byte",
-        default=None,
-    ),
-    *PLACES,
-    *EVENTS,
+    *ONE_INDEX,
+    flag("--memory", "for --graph only", otherwise="256MiB"),
 )
 
 
 def run(options: Namespace, console: Console) -> int:
-    """Make one of both."""
+    """Merge index and delta."""
     if options.graph:
         from headrace.cli.io.index_events import compact
 
@@ -48,10 +44,9 @@ def _compact(options: Namespace, console: Console) -> int:
 
     from headrace.api.index.key import KeyIndex
     from headrace.cli.io.index_events import compact_as_asked
-    from headrace.cli.options.index import key_of
     from headrace.errors import UsageError
 
     if options.memory is not None:
         raise UsageError("--memory is for --graph: merging keys takes next to none")
-    compact = partial(KeyIndex.compact, options.file, key_of(options))
+    compact = partial(KeyIndex.compact, options.file, options.on)
     return compact_as_asked(options, console, compact)

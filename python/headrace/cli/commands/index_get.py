@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from headrace.cli.argument import Argument
-from headrace.cli.options.index import EVENTS, GRAPH, KEY, MAX_LINE, PLACES, SOURCE
+from headrace.cli.argument import INDEXED
+from headrace.cli.options.flags import flag
+from headrace.cli.options.index import PLACES
 from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
@@ -19,93 +20,43 @@ if TYPE_CHECKING:
     from headrace.kernel.key_index import KeyRequest
 
 MOST_SHOWN = 10
-"""How many keys without a row are named."""
+"""Keys without a row that the message names."""
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 ABOUT = """\
-Prints the rows as they stand in FILE: those of the first key first, those of one key
-in the order of the file. A key that is asked for twice is answered twice.
-The index is used only if FILE is proven to be what it was built from; of a FILE that has
-only grown the new rows are scanned, and without a usable index all of it. Events say so."""
+Prints the rows as they stand in FILE, in the order of the keys; rows of one key in the order of
+FILE. If a key is given twice, its rows are printed twice. The index is used only if FILE is
+proven to be what it was built from. If FILE has only grown, its new rows are scanned; without a
+usable index, all rows are. Events say so."""
 
 EXAMPLES = (
-    Example("headrace index get app.jsonl --key id --eq 17", "the rows of one key"),
-    Example("headrace index get app.jsonl --key id --eq 17,4,99", "of several"),
+    Example("headrace index get app.jsonl --on id --eq 17", "the rows of one key"),
+    Example("headrace index get app.jsonl --on id --eq 17,4,99", "of several keys"),
     Example(
-        "headrace index get app.jsonl --key id --eq-json 17",
+        "headrace index get app.jsonl --on id --eq-json 17",
         'of the number, not of the text "17"',
     ),
     Example(
-        "printf '17\\n4\\n' | headrace index get app.jsonl --key id --stdin",
-        "of keys on standard input, one a line",
+        "printf '17\\n4\\n' | headrace index get app.jsonl --on id --stdin",
+        "of the keys on standard input, one a line",
     ),
 )
 
 ARGUMENTS = (
-    SOURCE,
-    KEY,
-    Argument(
-        "eq",
-        "text",
-        "keys, with commas between them, whether they are texts or numbers, however those "
-        "are written: 1, 1.0 and 1e0 find the same numbers; of a key of several fields a "
-        "value for each, or a JSON array of them",
-        ("--eq",),
-        metavar="VALUE[,VALUE...]",
-        arity="repeated",
-    ),
-    Argument(
-        "eq_raw",
-        "text",
-        "a key as it is, commas too",
-        ("--eq-raw",),
-        metavar="VALUE",
-        arity="repeated",
-    ),
-    Argument(
-        "eq_json",
-        "text",
-        'a key as JSON: 1 is the number, "1" the text',
-        ("--eq-json",),
-        metavar="JSON",
-        arity="repeated",
-    ),
-    Argument("stdin", "switch", "read keys, one a line, as --eq-raw", ("--stdin",)),
-    Argument(
-        "json_keys", "switch", "the keys of --stdin are as --eq-json", ("--json-keys",)
-    ),
-    Argument(
-        "typed",
-        "switch",
-        "the keys of --eq, --eq-raw and --stdin are texts, and find no numbers",
-        ("--typed",),
-    ),
-    Argument(
-        "require_match", "switch", "fail if a key has no row", ("--require-match",)
-    ),
-    Argument(
-        "strict",
-        "switch",
-        "fail where there is no index that fits, instead of scanning",
-        ("--strict",),
-    ),
-    Argument(
-        "auto_rebuild",
-        "switch",
-        "build an index that is missing, damaged or does not fit, then use it",
-        ("--auto-rebuild",),
-    ),
-    MAX_LINE._replace(
-        help="where lines are scanned, pass over those longer than this (as the index "
-        "does, or 64MiB, unless told)",
-        default=None,
-    ),
-    GRAPH._replace(
-        help="refused: for the edges of a node there is `headrace graph expand --hops 1`"
-    ),
+    INDEXED,
+    flag("--on", otherwise="the key of the only index of FILE"),
+    flag("--eq"),
+    flag("--eq-raw"),
+    flag("--eq-json"),
+    flag("--stdin"),
+    flag("--json-keys"),
+    flag("--typed"),
+    flag("--require-match", "for any of the keys"),
+    flag("--require-index"),
+    flag("--auto-rebuild"),
+    flag("--max-line", "in a scan", otherwise="as the index does, else 64MiB"),
     *PLACES,
-    *EVENTS,
 )
 
 
@@ -114,14 +65,9 @@ def run(options: Namespace, console: Console) -> int:
     from functools import partial
 
     from headrace.api.index.key import KeyIndex
-    from headrace.cli.options import index as said
+    from headrace.cli.io import index_trouble as said
     from headrace.errors import UsageError
 
-    if options.graph:
-        raise UsageError(
-            "--graph: a graph index has edges, not keys; run `headrace graph expand "
-            f"--edges {options.file} --seed ID --hops 1 --emit-edges`"
-        )
     if not (options.eq or options.eq_raw or options.eq_json or options.stdin):
         raise UsageError("give a key: --eq VALUE, --eq-raw, --eq-json or --stdin")
 
@@ -132,16 +78,16 @@ def run(options: Namespace, console: Console) -> int:
 
     index = KeyIndex.open(
         options.file,
-        said.key_of(options),
+        options.on,
         index=options.index,
         index_dir=options.index_dir,
-        require_index=options.strict,
+        require_index=options.require_index,
         auto_rebuild=options.auto_rebuild,
         max_line=options.max_line,
         report=report,
     )
     index.report_keyless = partial(said.say_keyless, console)
-    # Whoever asks key by key waits for each answer.
+    # A program that writes key by key waits for each answer.
     console.live = options.stdin
     return _print(options, console, index)
 
@@ -179,7 +125,7 @@ def _say_missing(console: Console, location: str, keys: list[str]) -> None:
 def _keys(
     options: Namespace, index: KeyIndex
 ) -> Iterator[tuple[str, Iterable[KeyRequest]]]:
-    """Yield each key as it is written, with what is looked up for it."""
+    """Yield each key as it is written, with the requests that look it up."""
     from headrace.errors import UsageError
 
     def of_value(text: str) -> tuple[str, Iterable[KeyRequest]]:
@@ -202,7 +148,7 @@ def _keys(
 
 
 def _of_value(text: str, index: KeyIndex, *, typed: bool) -> list[KeyRequest]:
-    """Return what is looked up for a text: also the number, where that has another text."""
+    """Return the requests for a text: also for the number, where its text differs."""
     from headrace.errors import UsageError
     from headrace.kernel.key_index import request, request_of_json
 
@@ -222,7 +168,7 @@ def _of_value(text: str, index: KeyIndex, *, typed: bool) -> list[KeyRequest]:
 
 
 def _is_other_number(text: str) -> bool:
-    """Whether a text is a number of JSON, but not the text that a key of it has."""
+    """Whether a text is a JSON number, but not in the spelling that keys use."""
     from headrace.kernel.key_index import request, request_of_json
 
     if not _NUMBER.fullmatch(text):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.argument import Argument
-from headrace.cli.options.index import EVENTS, GRAPH, KEY, PLACES, SOURCE
+from headrace.cli.options.flags import flag
+from headrace.cli.options.index import ONE_INDEX
 from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
@@ -14,21 +14,16 @@ if TYPE_CHECKING:
     from headrace.cli.console import Console
 
 ABOUT = """\
-Prints one JSON object. Whether the index fits is not looked at; that is
-`headrace index check`."""
+Reads the index only. `headrace index check` compares it with its file."""
 
 EXAMPLES = (
-    Example("headrace index stats app.jsonl", "of the only index of a file"),
-    Example("headrace index stats app.jsonl --pretty", "on several lines"),
+    Example("headrace index stats app.jsonl", "for people"),
+    Example("headrace index stats app.jsonl --json", "for programs"),
 )
 
 ARGUMENTS = (
-    SOURCE,
-    KEY,
-    GRAPH,
-    Argument("pretty", "switch", "on several lines, for people", ("--pretty",)),
-    *PLACES,
-    *EVENTS,
+    *ONE_INDEX,
+    flag("--json"),
 )
 
 
@@ -42,16 +37,14 @@ def run(options: Namespace, console: Console) -> int:
 
 
 def _stats(options: Namespace, console: Console) -> int:
-    import json
-
     from headrace.api.index.key import KeyIndex
-    from headrace.cli.options.index import key_of
+    from headrace.cli.io.report import print_report
 
     stats = KeyIndex.stats(
         options.file,
-        key_of(options),
+        options.on,
         index=options.index,
         index_dir=options.index_dir,
     )
-    console.text(json.dumps(stats, indent=2 if options.pretty else None) + "\n")
+    print_report(stats, options, console)
     return 0

@@ -4,19 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.argument import Argument
-from headrace.cli.options.engine import ENGINE
-from headrace.cli.options.index import (
-    ERRORS,
-    EVENTS,
-    GRAPH,
-    KEY,
-    MEMORY,
-    PLACES,
-    SOURCE,
-    STRICT,
-    THREADS,
-)
+from headrace.cli.options.flags import ENGINE, flag
+from headrace.cli.options.index import BUILDING, ONE_INDEX
 from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
@@ -25,12 +14,12 @@ if TYPE_CHECKING:
     from headrace.cli.console import Console
 
 ABOUT = """\
-Only rows that were appended to FILE are read; they go to a delta beside the index, which
-becomes one with it when it has more than a quarter of its rows. What the index covers is
-proven to be the same, by hashes of all of it. If FILE was changed otherwise, an event says
-why, the exit code is 1, and --full builds the index anew, as it was. The index of a FILE
-that only looks different, as a copy does, takes note of that. Of a set of shards, the rows of
-parts that came to it are read, with --engine spark by tasks of Spark."""
+Reads only the rows that were appended to FILE, and writes them to a delta beside the index.
+The delta is merged into the index when it has more than a quarter of its rows. Hashes prove
+that the indexed part of FILE is unchanged. If FILE was changed otherwise, an event says why,
+and the exit code is 1; --full builds the index again, with the options it was built with. If
+FILE only looks different, as a copy does, the index records that. Of a set of shards, the rows
+of new parts are read, with --engine spark by tasks of Spark."""
 
 EXAMPLES = (
     Example("headrace index update app.jsonl", "index the rows that were appended"),
@@ -38,22 +27,15 @@ EXAMPLES = (
 )
 
 ARGUMENTS = (
-    SOURCE,
-    KEY,
-    GRAPH,
-    Argument("full", "switch", "build the index anew, as it was", ("--full",)),
-    MEMORY,
-    THREADS,
-    STRICT,
-    ERRORS,
-    *PLACES,
+    *ONE_INDEX,
+    flag("--full"),
+    *BUILDING,
     *ENGINE,
-    *EVENTS,
 )
 
 
 def run(options: Namespace, console: Console) -> int:
-    """Bring it up to date."""
+    """Update the index."""
     if options.graph:
         from headrace.cli.io.index_events import update
 
@@ -66,12 +48,11 @@ def _update(options: Namespace, console: Console) -> int:
 
     from headrace.api.index.key import KeyIndex
     from headrace.cli.io.index_events import update_as_asked
-    from headrace.cli.options.index import key_of
 
     update = partial(
         KeyIndex.update,
         options.file,
-        key_of(options),
+        options.on,
         engine=options.engine,
         master=options.master,
         partition_bytes=options.partition_bytes,

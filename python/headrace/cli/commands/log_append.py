@@ -5,11 +5,9 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-from headrace.cli.argument import Argument
+from headrace.cli.argument import LOG
 from headrace.cli.io.rejected_records import refused_records
-from headrace.cli.options.common import OUTPUT_OPTIONS
-from headrace.cli.options.log import LOG, TAIL
-from headrace.cli.options.write import LEVEL
+from headrace.cli.options.flags import flag
 from headrace.cli.registry import Example
 from headrace.errors import RefusedRecordError, UnwritableError
 
@@ -23,152 +21,66 @@ if TYPE_CHECKING:
     from headrace.cli.io.stdin_lines import WaitingLines
 
 ABOUT = """\
-Each line of standard input is a record. DIR is made if it is not there; a log in it is
+Each line of standard input is a record. DIR is created if it does not exist; a log in it is
 recovered if its last writer crashed. Records are committed when no more are waiting, and
-at the latest after 1,000 of them or 1 MiB. The first line that is no JSON ends the run with a
-failure; those before it are in the log. With --on-error skip or collect, such lines are left
-out and counted, and with --errors FILE they are appended to a file, with the reason.
+at the latest after 1,000 of them or 1 MiB. The first line that is not JSON ends the command with
+a failure; the lines before it are in the log. With --on-error skip or collect, such lines are
+left out and counted; with --errors FILE they are appended to a file, with the reason.
 
-With --ack, `ACK n` on standard output says after each commit that n records of this run are
-in the log as --durability promises: on disk (data), their index as well (always), or only
-written, and on disk within a second (interval) or when the system sees fit (os).
+With --ack, the command prints `ACK n` after each commit: n records of this run are in the log as
+--durability promises. They are on disk (data), their index entries too (always), or they are only
+written, and on disk within a second (interval) or when the system writes them (os).
 
-With --compress, files that are full are compressed while others are written; lines keep
-their numbers, and are read as before. At the end of the input, that is waited for."""
+With --codec, full segments are compressed while others are written; lines keep their numbers,
+and are read as before. At the end of the input, the command waits for the compression."""
 
 EXAMPLES = (
     Example(
         "headrace log append trades --ack < app.jsonl",
-        "append rows, and say how many are on disk",
+        "append rows, and print how many are on disk",
     ),
     Example(
         "headrace log append events --time '$.ms' --rotate-bytes 64MiB --ack < app.jsonl",
-        "with a time from each record, in files of at most 64 MiB",
+        "with a time from each record, in segments of at most 64 MiB",
     ),
     Example(
-        "headrace log append events --compress zstd --retain-age 7d --ack < app.jsonl",
-        "compress full files, and remove those older than a week",
+        "headrace log append events --codec zstd --retain-age 7d --ack < app.jsonl",
+        "compress full segments, and remove those older than a week",
     ),
 )
 
 ARGUMENTS = (
     LOG,
-    Argument("ack", "switch", "print ACK n when n records are in the log", ("--ack",)),
-    Argument(
-        "durability",
-        "choice",
-        "what is promised of a record that is in the log [default: data]",
-        ("--durability",),
-        choices=("always", "data", "interval", "os"),
-        default="data",
-    ),
-    Argument(
-        "time",
-        "text",
-        "an expression for the time of a record, such as $.E: milliseconds since 1970, or a "
-        "text in ISO 8601 [default: the time of writing]",
-        ("--time",),
-        metavar="EXPR",
-    ),
-    Argument(
-        "monotonic",
-        "text",
-        "times may not go back (strict), may by N milliseconds, or by any (off). Another time "
-        "of a record is replaced by the time of writing, which is never earlier than the line "
-        "before unless off [default: strict]",
-        ("--monotonic",),
-        metavar="strict|off|N",
-        default="strict",
-    ),
-    Argument(
-        "rotate_bytes",
-        "size",
-        "how large a file may be [default: 256MiB]",
-        ("--rotate-bytes",),
-        metavar="SIZE",
-        default=256 << 20,
-    ),
-    Argument(
-        "rotate_rows",
-        "number",
-        "how many records may be in a file",
-        ("--rotate-rows",),
-        metavar="N",
-    ),
-    Argument(
-        "rotate_seconds",
-        "seconds",
-        "begin another file when the first record of this one is so many seconds old",
-        ("--rotate-seconds",),
-        metavar="S",
-    ),
-    Argument(
-        "max_record",
-        "size",
-        "refuse records longer than this [default: 64MiB]",
-        ("--max-record",),
-        metavar="SIZE",
-        default=64 << 20,
-    ),
-    Argument(
-        "metrics",
-        "file",
-        "keep counters and latencies in this file, for Prometheus; replaced every 5 seconds",
-        ("--metrics",),
-        metavar="FILE",
-    ),
-    Argument(
-        "compress",
-        "choice",
-        "compress full files, in the background",
-        ("--compress",),
-        choices=("zstd", "gzip"),
-    ),
-    LEVEL,
-    Argument(
-        "retain_bytes",
-        "size",
-        "remove the oldest full files when the log has more bytes, with its indexes",
-        ("--retain-bytes",),
-        metavar="SIZE",
-    ),
-    Argument(
-        "retain_age",
-        "duration",
-        "remove full files whose last record is older, such as 7d",
-        ("--retain-age",),
-        metavar="AGE",
-    ),
-    TAIL,
-    Argument(
-        "on_error",
-        "choice",
-        "what to do with a line that is no record: end the run (abort), leave it out (skip), "
-        "or report it as well (collect) [default: abort]",
-        ("--on-error",),
-        choices=("abort", "skip", "collect"),
-    ),
-    Argument(
-        "errors",
-        "file",
-        "append the lines that are no records to this file, as JSON; implies --on-error collect",
-        ("--errors",),
-        metavar="FILE",
-    ),
-    *OUTPUT_OPTIONS,
+    flag("--ack"),
+    flag("--durability", default="data"),
+    flag("--time", otherwise="the time of writing"),
+    flag("--monotonic", default="strict"),
+    flag("--rotate-bytes", default="256MiB"),
+    flag("--rotate-rows"),
+    flag("--rotate-seconds"),
+    flag("--max-record", default="64MiB"),
+    flag("--metrics"),
+    flag("--codec", "full segments, in the background", default="none"),
+    flag("--level", otherwise="gzip 6, zstd 3"),
+    flag("--retain-bytes"),
+    flag("--retain-age"),
+    flag("--tail", default="auto"),
+    flag("--on-error", "rows are lines that are not JSON here", otherwise="abort"),
+    flag("--errors", "appended to it; implies --on-error collect"),
 )
 
 
 def run(options: Namespace, console: Console) -> int:
-    """Append until there is no more."""
+    """Append until the input ends."""
     from headrace.api.log.writer import LogWriter
     from headrace.cli.console import ending_cleanly
     from headrace.cli.io.stdin_lines import WaitingLines
-    from headrace.cli.options.log import age_of
+    from headrace.cli.options.values import age_of
     from headrace.errors import UsageError
 
-    if options.level is not None and options.compress is None:
-        raise UsageError("--level says how to compress; give --compress zstd or gzip")
+    compresses = options.codec != "none"
+    if options.level is not None and not compresses:
+        raise UsageError("--level is for compression; give --codec zstd or gzip")
     lines = WaitingLines(options.max_record)
     monotonic = options.monotonic
     with ending_cleanly():
@@ -182,7 +94,7 @@ def run(options: Namespace, console: Console) -> int:
             monotonic=int(monotonic) if monotonic.isdecimal() else monotonic,
             tail=options.tail,
             max_record=options.max_record,
-            codec=options.compress,
+            codec=options.codec if compresses else None,
             level=options.level,
             retain_bytes=options.retain_bytes,
             retain_age=age_of(options.retain_age),
@@ -201,7 +113,7 @@ def run(options: Namespace, console: Console) -> int:
 def _metrics(
     writer: LogWriter, options: Namespace, console: Console
 ) -> AbstractContextManager[None]:
-    """Keep the metrics in a file, if that was asked for."""
+    """Keep the metrics in the file of --metrics, if there is one."""
     if options.metrics is None:
         return nullcontext()
     from headrace.cli.io.metrics_file import telling
@@ -265,7 +177,7 @@ def _append_some(
 def _told(
     error: RefusedRecordError | UnwritableError, records: int
 ) -> RefusedRecordError | UnwritableError:
-    """Say of a failure how many records of the input are in the log."""
+    """Add to a failure how many records of the input are in the log."""
     from headrace.cli.console import counted
 
     if isinstance(error, RefusedRecordError):

@@ -1,12 +1,11 @@
-"""``headrace log backup``: a second place for a log."""
+"""``headrace log backup``: copy a log to its backup."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.argument import Argument
-from headrace.cli.options.common import OUTPUT_OPTIONS
-from headrace.cli.options.log import LOG
+from headrace.cli.argument import BACKUP, LOG
+from headrace.cli.options.flags import flag
 from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
@@ -15,13 +14,12 @@ if TYPE_CHECKING:
     from headrace.cli.console import Console
 
 ABOUT = """\
-BACKUP is made if it is not there, and brought up to date if it is: only what is new is
-copied, up to the last line that is committed. The log may be written meanwhile. What is
-copied is read back, and its lines are compared with their checksums. BACKUP is the old one
-until all is there, and then the new one, whenever this is killed; run again, it goes on.
-Segments that retention removed from the log, the backup does not have either; but if other
-lines of it are lost, or are other ones, because the log was repaired, or is an older copy,
-then BACKUP stays as it is, unless there is --accept-loss. Prints what is in it, as JSON."""
+Creates BACKUP, or updates it: only new lines are copied, up to the last committed one. A writer
+may append meanwhile. Copies are read back, and their lines compared with their checksums. If the
+command is killed, BACKUP is either the old one or the new one; run the command again to go on.
+Segments that retention removed from the log are removed from the backup too. If the log lost
+other lines, or has different ones, because it was repaired or is an older copy, BACKUP stays as it
+is, except with --accept-loss. Prints the generation, the lines and the bytes of the backup."""
 
 EXAMPLES = (
     Example("headrace log backup trades trades.backup", "make or update a backup"),
@@ -29,30 +27,25 @@ EXAMPLES = (
 
 ARGUMENTS = (
     LOG,
-    Argument("backup", "directory", "the directory of the backup", metavar="BACKUP"),
-    Argument(
-        "accept_loss",
-        "switch",
-        "also if the backup has lines that the log has lost: they are gone then",
-        ("--accept-loss",),
-    ),
-    *OUTPUT_OPTIONS,
+    BACKUP._replace(help="the directory of the backup"),
+    flag("--accept-loss"),
+    flag("--json"),
 )
 
 
 def run(options: Namespace, console: Console) -> int:
-    """Copy what is new, and print what the backup has."""
-    import json
+    """Copy new lines, and print the totals of the backup."""
     from dataclasses import asdict
 
     from headrace.api.log.log import Log
     from headrace.cli.console import ending_cleanly
+    from headrace.cli.io.report import print_report
 
     with ending_cleanly(), console.progress() as report:
         made = Log(options.directory).backup(
             options.backup,
-            accept_loss=options.accept_loss,
             progress=lambda done: report(done, None),
+            accept_loss=options.accept_loss,
         )
-    console.text(json.dumps(asdict(made)) + "\n")
+    print_report(asdict(made), options, console)
     return 0

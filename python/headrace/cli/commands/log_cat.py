@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.argument import Argument
-from headrace.cli.options.common import OUTPUT_OPTIONS
-from headrace.cli.options.log import LOG, ON_ERROR, SINCE, UNTIL
+from headrace.cli.argument import LOG
+from headrace.cli.options.flags import flag
+from headrace.cli.options.log import DAMAGED, TIMES_OF_LOGS
 from headrace.cli.registry import Example
 from headrace.errors import UsageError
 
@@ -21,67 +21,45 @@ if TYPE_CHECKING:
     from headrace.store.log.read.reader import Block, LogReader
 
 ABOUT = """\
-All records in order, as they were appended. A log whose last writer crashed is recovered
-first; one that is being written is read up to what is committed. Every line is compared
-with its checksum. Lines count from 1; old ones may have been removed. An empty
+Prints all records in the order in which they were appended. A log whose last writer crashed is
+recovered first; a log that is being written is read up to the last committed line. Every line
+is compared with its checksum. Lines count from 1; old lines may have been removed. An empty
 directory has no records. Bytes at the end that are no record stay where they are.
 
-With -f it goes on with lines that are committed, each within --poll seconds, until Ctrl-C:
-through new segments, compression and retention. A log that is not there yet is waited for.
+With -f, the command goes on with each line that is committed, within --poll seconds, until
+Ctrl-C, through new segments, compression and retention. It waits for a log that does not exist
+yet.
 
-With --consumer it begins behind the last line that this consumer was given, and the log
-remembers how far it came: after 1,000 lines, 5 seconds, and at the end, when they have left
-standard output and the pipe behind it. After a kill a few lines come again. If the reader of a
-pipe ends early (`| head`), lines that it had not taken come again, and so do those since the
-checkpoint moved last; what it had taken without using it does not."""
+With --consumer, it begins after the last line that this consumer was given. The log stores the
+position of the consumer after 1,000 lines, after 5 seconds, and at the end, once the lines have
+left standard output and the pipe behind it. After a kill, a few lines are printed again. If the
+reader of a pipe ends early (`| head`), lines that it did not read are printed again, and so are
+the lines since the last stored position; lines that it read without using them are not."""
 
 EXAMPLES = (
     Example("headrace log cat trades", "all records"),
     Example("headrace log cat trades --from 10 -n 5", "lines 10 to 14"),
     Example(
         "headrace log cat trades --since -15m --until now",
-        "those of the last 15 minutes",
+        "records of the last 15 minutes",
     ),
-    Example("headrace log cat trades -f", "all, and those still to come"),
-    Example("headrace log cat trades --consumer billing", "those since the last time"),
+    Example("headrace log cat trades -f", "all records, and those that are appended"),
+    Example(
+        "headrace log cat trades --consumer billing", "records since the last time"
+    ),
 )
 
 ARGUMENTS = (
     LOG,
-    Argument("first", "number", "begin with this line", ("--from",), metavar="LINE"),
-    Argument("last", "number", "end with this line", ("--to",), metavar="LINE"),
-    Argument(
-        "rows", "number", "print at most so many lines", ("-n", "--rows"), metavar="N"
-    ),
-    SINCE,
-    UNTIL,
-    Argument("follow", "switch", "go on with lines that are added", ("-f", "--follow")),
-    Argument(
-        "poll",
-        "seconds",
-        "how often to look at a followed log [default: 0.1]",
-        ("--poll",),
-        metavar="SECONDS",
-        default=0.1,
-    ),
-    Argument(
-        "consumer",
-        "text",
-        "go on where this consumer was, and remember how far it comes",
-        ("--consumer",),
-        metavar="NAME",
-    ),
-    Argument(
-        "gone",
-        "choice",
-        "what to do when lines are gone before a consumer or -f has read them, removed by "
-        "retention: fail (error), or warn and go on (skip) [default: error]",
-        ("--gone",),
-        choices=("error", "skip"),
-        default="error",
-    ),
-    ON_ERROR,
-    *OUTPUT_OPTIONS,
+    flag("--from", "lines count from 1; NAME is for `headrace log replay`"),
+    flag("--to"),
+    flag("--limit"),
+    *TIMES_OF_LOGS,
+    flag("--follow"),
+    flag("--poll", default="0.1"),
+    flag("--consumer"),
+    flag("--gone", default="error"),
+    DAMAGED,
 )
 
 
@@ -92,7 +70,7 @@ def run(options: Namespace, console: Console) -> int:
 
     _check(options)
     reader = _opened(options, console)
-    if reader is None or options.rows == 0:
+    if reader is None or options.limit == 0:
         return 0
     console.live = options.follow or options.consumer is not None
     if options.consumer is None:
@@ -117,7 +95,7 @@ def run(options: Namespace, console: Console) -> int:
                 raise OutputClosedError  # noqa: TRY301, as if it had ended while we wrote
             consuming.finish_given()
         except OutputClosedError:
-            # Nobody knows which lines the reader has used.
+            # It is not known which lines the reader used.
             consuming.abandon()
             raise
         finally:
@@ -126,21 +104,31 @@ def run(options: Namespace, console: Console) -> int:
 
 
 def _check(options: Namespace) -> None:
-    if options.first == 0:
-        raise UsageError("--from 0: lines count from 1")
-    if options.follow and (options.last is not None or options.until is not None):
+    if options.follow and (options.to is not None or options.until is not None):
         raise UsageError("--follow has no end; leave out --to and --until, or use -n")
     if options.on_error == "skip" and (options.follow or options.consumer is not None):
         raise UsageError(
-            "--on-error skip is not for --follow and --consumer; begin behind the damaged "
+            "--on-error skip is not for --follow and --consumer; begin after the damaged "
             "lines, with --from or with `headrace log consumers --set`"
         )
-    where = (options.first, options.last, options.since, options.until)
+    where = (options.from_, options.to, options.since, options.until)
     if options.consumer is not None and where != (None, None, None, None):
         raise UsageError(
-            "--consumer begins where the consumer was; move it with `headrace log "
+            "--consumer begins where the consumer stopped; move it with `headrace log "
             "consumers --set`, not with --from, --to, --since or --until"
         )
+
+
+def _line(given: tuple[str, int] | list[tuple[str, int]] | None) -> int | None:
+    """Return the line of --from or --to."""
+    if not given:
+        return None
+    (name, line), *more = given if isinstance(given, list) else [given]
+    if name or more:
+        raise UsageError(
+            "NAME=LINE is for `headrace log replay`; give one LINE of this log"
+        )
+    return line
 
 
 def _opened(options: Namespace, console: Console) -> LogReader | None:
@@ -153,7 +141,7 @@ def _opened(options: Namespace, console: Console) -> LogReader | None:
     if log is None and not options.follow and not Path(options.directory).exists():
         raise UsageError(f"{options.directory}: no such directory")
     if log is None and options.follow:
-        said = f"{options.directory}: there is no log yet; waiting for it"
+        said = f"{options.directory}: there is no log yet; waiting for one"
         console.emit("waiting", said, path=options.directory)
         while log is None:
             time.sleep(options.poll)
@@ -176,17 +164,18 @@ def _blocks(
     from headrace.store.log.read.time_range import blocks_between
 
     times = between(options.since, options.until)
+    first_line = _line(options.from_)
     if options.follow:
-        follower = followed(reader, options.first, times, options.gone)
+        follower = followed(reader, first_line, times, options.gone)
         looks = poll_forever(follower.blocks, options.poll)
         return (block for block in looks if block is not None)
     last = reader.last_line
-    first = options.first or reader.first_line
+    first = first_line or reader.first_line
     if first < reader.first_line:
         raise LineOutOfRangeError(options.directory, first, reader.first_line, last)
-    lasts = [last] if options.last is None else [last, options.last]
-    if options.rows is not None and times.everything:
-        lasts.append(reader.nth_from(first, options.rows))
+    lasts = [last] if options.to is None else [last, _line(options.to) or last]
+    if options.limit is not None and times.everything:
+        lasts.append(reader.nth_from(first, options.limit))
     for gap in reader.given_up(first, min(lasts)):
         console.emit("warning", given_up_text(options.directory, gap))
     return blocks_between(reader, first, min(lasts), times, passed=passed)
@@ -212,7 +201,7 @@ def _print(
     consuming: ActiveConsumer | None = None,
     output: TakenOutput | None = None,
 ) -> None:
-    left = options.rows
+    left = options.limit
     for block in blocks:
         some = block if left is None else block.first(left)
         console.write(some.data)

@@ -1,12 +1,11 @@
-"""``headrace log check``: every file of a log against what was written."""
+"""``headrace log check``: compare every file of a log with its manifest and checksums."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.argument import Argument
-from headrace.cli.options.common import OUTPUT_OPTIONS
-from headrace.cli.options.log import LOG
+from headrace.cli.argument import LOG
+from headrace.cli.options.flags import flag
 from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
@@ -15,33 +14,38 @@ if TYPE_CHECKING:
     from headrace.cli.console import Console
 
 ABOUT = """\
-Prints each segment with its lines, its bytes and "ok", or what is wrong with it: the sizes
-against the manifest, the first line of the index, and every entry against its checksum and
-the one before it; with --deep every line as well, and the digest of a compressed file. Changes nothing. What a crash left for
-recovery is said, but is nothing wrong. Exits with 1 if anything is."""
+Prints each segment with its lines, its bytes and "ok", or its faults. Compares sizes with the
+manifest, the first line of the index, and every entry with its checksum and the entry before
+it; with --deep also every line, and the digest of a compressed file. Changes nothing. Traces of
+a crash that recovery will remove are named, but are not faults. Exits with 1 if there is a
+fault."""
 
 EXAMPLES = (
     Example("headrace log check trades", "sizes and indexes"),
-    Example("headrace log check trades --deep", "every line as well"),
+    Example("headrace log check trades --deep", "every line too"),
 )
 
 ARGUMENTS = (
     LOG,
-    Argument("deep", "switch", "compare every line with its checksum", ("--deep",)),
-    *OUTPUT_OPTIONS,
+    flag("--deep"),
+    flag("--json", "an object for each segment"),
 )
 
-_REMADE = "`headrace log recover`, or opening the log, makes what is gone again"
+_REMADE = "`headrace log recover`, or opening the log, builds the missing files again"
 _LOST = (
-    "bring it back from a backup, or let `headrace log recover --repair` make entries again "
-    "and give up what was cut off; `headrace log cat --on-error skip` reads past damaged lines"
+    "restore it from a backup, or run `headrace log recover --repair`, which writes entries again "
+    "and gives up lines that were cut off; `headrace log cat --on-error skip` reads past "
+    "damaged lines"
 )
 
 
 def run(options: Namespace, console: Console) -> int:
-    """Print what is wrong, segment by segment."""
+    """Print the faults of each segment."""
+    from dataclasses import asdict
+
     from headrace.api.log.log import Log
     from headrace.cli.console import counted
+    from headrace.cli.io.report import print_json
 
     wrong = remade = 0
     with console.progress() as report:
@@ -50,9 +54,12 @@ def run(options: Namespace, console: Console) -> int:
             progress=lambda done: report(done, None),
         )
         for segment in checked:
-            said = "; ".join((*segment.faults, *segment.notes)) or "ok"
-            counts = f"{counted(segment.rows, 'line')}\t{segment.bytes} bytes"
-            console.text(f"{segment.path}\t{counts}\t{said}\n")
+            if options.json:
+                print_json(asdict(segment), console)
+            else:
+                said = "; ".join((*segment.faults, *segment.notes)) or "ok"
+                counts = f"{counted(segment.rows, 'line')}\t{segment.bytes} bytes"
+                console.text(f"{segment.path}\t{counts}\t{said}\n")
             wrong += bool(segment.faults)
             remade += segment.remade
     if not wrong:

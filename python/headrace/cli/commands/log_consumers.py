@@ -1,12 +1,11 @@
-"""``headrace log consumers``: how far the consumers of a log are."""
+"""``headrace log consumers``: positions of the consumers of a log."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.argument import Argument
-from headrace.cli.options.common import OUTPUT_OPTIONS
-from headrace.cli.options.log import LOG
+from headrace.cli.argument import LOG
+from headrace.cli.options.flags import flag
 from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
@@ -15,48 +14,35 @@ if TYPE_CHECKING:
     from headrace.cli.console import Console
 
 ABOUT = """\
-One JSON object for each: the last line it is done with, how many lines and milliseconds
-(from the time of that line to that of the last) it is behind, how many of the lines it
-has not read are gone, and when its checkpoint was written. Whoever reads as a consumer at
-this moment cannot be set or removed."""
+Prints for each consumer the last line it has read, how many lines and milliseconds (from the
+time of that line to that of the last) it is behind, how many of its unread lines were removed,
+and when its position was stored. A consumer that is reading now cannot be moved or removed."""
 
 EXAMPLES = (
-    Example("headrace log consumers trades --set billing=10", "to go on with line 11"),
-    Example("headrace log consumers trades --set billing=0", "to begin again"),
+    Example(
+        "headrace log consumers trades --set billing=10", "let it go on with line 11"
+    ),
+    Example("headrace log consumers trades --set billing=0", "let it begin again"),
     Example(
         "headrace log consumers trades --set old=0 && "
         "headrace log consumers trades --remove old",
-        "forget one",
+        "remove one",
     ),
 )
 
 ARGUMENTS = (
     LOG,
-    Argument(
-        "set",
-        "text",
-        "move a consumer, or make one: it is done with this line, 0 for none",
-        ("--set",),
-        metavar="NAME=LINE",
-        arity="repeated",
-    ),
-    Argument(
-        "remove",
-        "text",
-        "forget a consumer",
-        ("--remove",),
-        metavar="NAME",
-        arity="repeated",
-    ),
-    *OUTPUT_OPTIONS,
+    flag("--set"),
+    flag("--remove"),
+    flag("--json", "an object for each consumer"),
 )
 
 
 def run(options: Namespace, console: Console) -> int:
-    """Move and remove consumers, then print those there are."""
-    import json
-
+    """Move and remove consumers, then print all."""
     from headrace.api.log.log import Log
+    from headrace.cli.console import counted
+    from headrace.cli.io.report import print_json
 
     log = Log(options.directory)
     for text in options.set or ():
@@ -64,7 +50,19 @@ def run(options: Namespace, console: Console) -> int:
     for name in options.remove or ():
         log.remove_consumer(name)
     for state in log.consumers():
-        console.text(json.dumps(state.as_fields()) + "\n")
+        if options.json:
+            print_json(state.as_fields(), console)
+            continue
+        facts = [
+            state.consumer,
+            f"line {state.line}",
+            f"{counted(state.lag_lines, 'line')} behind ({state.lag_ms} ms)",
+        ]
+        if state.gone_lines:
+            facts.append(
+                f"{counted(state.gone_lines, 'line')} removed before it read them"
+            )
+        console.text("\t".join(facts) + "\n")
     return 0
 
 

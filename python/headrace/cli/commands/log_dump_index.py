@@ -1,4 +1,4 @@
-"""``headrace log dump-index``: an index as lines of JSON."""
+"""``headrace log dump-index``: print an index as lines of JSON."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.cli.argument import Argument
-from headrace.cli.options.common import OUTPUT_OPTIONS
+from headrace.cli.options.flags import flag
 from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
@@ -16,14 +16,13 @@ if TYPE_CHECKING:
     from headrace.cli.console import Console
 
 ABOUT = """\
-First the header, then for each line of the segment an object with fileNumber,
-lineNumberLocal, lineNumberGlobal (both from 1), startByte, endByte (behind the newline),
+Prints the header, then for each line of the segment an object with fileNumber,
+lineNumberLocal, lineNumberGlobal (both from 1), startByte, endByte (after the newline),
 messageTime (milliseconds) and timeSource (created or extracted), and flags if there are
-any. An entry that is not good ends it with a failure.
+any. An entry that is damaged ends the command with a failure.
 
-Of a log, all indexes are printed one after the other, up to the last line that is committed.
-With --out, each is written as NAME.json to a directory, which may be that of the log: the
-index in its literal form, for programs that read JSON."""
+Of a log, all indexes are printed one after the other, up to the last committed line. With --out,
+each is written as NAME.json to a directory, which may be that of the log."""
 
 EXAMPLES = (
     Example(
@@ -38,14 +37,11 @@ EXAMPLES = (
 
 ARGUMENTS = (
     Argument("file", "file", "an index, FILE.jsonl.idx, or a log", metavar="FILE"),
-    Argument(
-        "out",
-        "directory",
-        "write NAME.json for each index NAME to this directory",
-        ("--out",),
-        metavar="DIR",
+    flag(
+        "--out",
+        "a directory: NAME.json for each index NAME",
+        otherwise="standard output",
     ),
-    *OUTPUT_OPTIONS,
 )
 
 

@@ -1,12 +1,11 @@
-"""``headrace log recover``: bring a log to the state in which a writer can go on."""
+"""``headrace log recover``: repair a log after a crash."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.argument import Argument
-from headrace.cli.options.common import OUTPUT_OPTIONS
-from headrace.cli.options.log import LOG, TAIL
+from headrace.cli.argument import LOG
+from headrace.cli.options.flags import flag
 from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
@@ -15,13 +14,12 @@ if TYPE_CHECKING:
     from headrace.cli.console import Console
 
 ABOUT = """\
-Recovers a log after a crash, as every writer does that opens it. Prints one JSON object: the
-lines that are there, and what was done, file by file, and why. Done twice, the second time finds
-nothing to do. No byte of data is destroyed: what is no record is moved to quarantine/. Damage
-that no crash leaves, such as a missing file, is a failure; --repair gives up the lines that are
-lost, keeps what is left of them in quarantine/, and lets the numbers of all others stay. It also
-goes through every entry and line: entries that are not good are made again from their lines, and
-damaged lines are named and left where they are."""
+Recovers a log after a crash, as every writer does when it opens the log. Prints the lines of the
+log, and each action with its file and its reason. A second run finds nothing to do. No byte of
+data is destroyed: bytes that are no record are moved to quarantine/. Damage that no crash leaves,
+such as a missing file, is a failure; --repair gives up the lost lines, moves their remains to
+quarantine/, and keeps the numbers of all other lines. It also reads every entry and line: damaged
+entries are written again from their lines, and damaged lines are named and left where they are."""
 
 EXAMPLES = (
     Example("headrace log recover trades", "after a crash"),
@@ -32,26 +30,27 @@ EXAMPLES = (
 
 ARGUMENTS = (
     LOG,
-    TAIL,
-    Argument(
-        "repair", "switch", "give up lines that are lost or damaged", ("--repair",)
-    ),
-    *OUTPUT_OPTIONS,
+    flag("--tail", default="auto"),
+    flag("--repair"),
+    flag("--json"),
 )
 
 
 def run(options: Namespace, console: Console) -> int:
-    """Recover the log and print what was done."""
-    import json
-
+    """Recover the log and print the actions."""
     from headrace.api.log.log import Log
+    from headrace.cli.io.report import print_json
 
     log = Log(options.directory)
     report = log.recover(tail=options.tail, repair=options.repair)
-    told = {
-        "first_line": log.first_line,
-        "last_line": log.last_line,
-        "actions": [action.as_fields() for action in report.actions],
-    }
-    console.text(json.dumps(told) + "\n")
+    if options.json:
+        told = {
+            "first_line": log.first_line,
+            "last_line": log.last_line,
+            "actions": [action.as_fields() for action in report.actions],
+        }
+        print_json(told, console)
+        return 0
+    console.text(f"lines {log.first_line} to {log.last_line}\n")
+    console.text("".join(f"{action}\n" for action in report.actions))
     return 0

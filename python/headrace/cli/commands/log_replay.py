@@ -1,12 +1,12 @@
-"""``headrace log replay``: several logs in the order of their times."""
+"""``headrace log replay``: print several logs in the order of their times."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.argument import Argument
-from headrace.cli.options.common import OUTPUT_OPTIONS
-from headrace.cli.options.log import LOG, ON_ERROR, SINCE, UNTIL
+from headrace.cli.argument import LOG
+from headrace.cli.options.flags import flag
+from headrace.cli.options.log import DAMAGED, TIMES_OF_LOGS
 from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
     from headrace.store.log.read.replay import Player
 
 ABOUT = """\
-DIR is a log, or has logs below it; each is a partition, called by its path below DIR. All
+DIR is a log, or has logs below it; each is a partition, named by its path below DIR. Prints all
 records that are committed now, in the order of (time, partition, line): the same bytes at
-any speed, however many threads read. In a partition whose times go back, lines keep their
-order, and the latest time so far is the one that counts.
+any speed and with any number of threads. If the times of a partition go back, its lines keep
+their order, and the latest time so far counts.
 
-With --speed records come as time went by, so many times as fast: each is printed when it is
-due. What is shown meanwhile on standard error is the time of the last record, how many were
-printed, and how late they are."""
+With --speed N, each record is printed when it is due: N times faster than the recorded times.
+The progress on standard error shows the time of the last record, the number of records, and
+how late they are."""
 
 EXAMPLES = (
     Example("headrace log replay trades", "as fast as possible"),
     Example(
         "headrace log replay . --since -15m --speed 100 --tag",
-        "what came in the last 15 minutes, with where it is from",
+        "records of the last 15 minutes, with their partitions",
     ),
-    Example("headrace log replay . --from trades=20", "begin with line 20 of one"),
+    Example("headrace log replay . --from trades=20", "begin with line 20 of one log"),
 )
 
 ARGUMENTS = (
@@ -42,40 +42,12 @@ ARGUMENTS = (
         help="directories that are logs, or have logs below them",
         arity="many",
     ),
-    Argument(
-        "speed",
-        "text",
-        "how many times as fast as time went by [default: max]",
-        ("--speed",),
-        metavar="N|max",
-        default="max",
-    ),
-    SINCE,
-    UNTIL,
-    Argument(
-        "start",
-        "text",
-        "begin with this line of each partition, or of the one that is named",
-        ("--from",),
-        metavar="[NAME=]LINE",
-        arity="repeated",
-    ),
-    Argument(
-        "tag",
-        "switch",
-        "print objects of partition, line, time (milliseconds) and record",
-        ("--tag",),
-    ),
-    Argument(
-        "threads",
-        "number",
-        "how many threads read ahead [default: 2]",
-        ("--threads",),
-        metavar="N",
-        default=2,
-    ),
-    ON_ERROR,
-    *OUTPUT_OPTIONS,
+    flag("--speed", default="max"),
+    *TIMES_OF_LOGS,
+    flag("--from", "of each partition, or with NAME= of one; may be repeated"),
+    flag("--tag"),
+    flag("--threads", "they read ahead", default="2"),
+    DAMAGED,
 )
 
 
@@ -88,7 +60,7 @@ def run(options: Namespace, console: Console) -> int:
     from headrace.store.log.read.replay import Player, ReplayRange
 
     speed = _speed(options.speed)
-    start = _start(options.start or ())
+    start = _start(options.from_ or ())
     times = between(options.since, options.until)
     partitions = find_partitions(options.directories)
     for partition in partitions:
@@ -149,18 +121,15 @@ def _speed(text: str) -> float | None:
     return checked_speed(speed)
 
 
-def _start(texts: Sequence[str]) -> int | Mapping[str, int]:
+def _start(lines: Sequence[tuple[str, int]]) -> int | Mapping[str, int]:
     from headrace.errors import UsageError
 
     everywhere, named = 1, {}
-    for text in texts:
-        name, sign, line = text.rpartition("=")
-        if not line.isdecimal() or int(line) < 1 or (sign and not name):
-            raise UsageError(f"--from {text!r} is not LINE or NAME=LINE, from 1 on")
+    for name, line in lines:
         if name:
-            named[name] = int(line)
+            named[name] = line
         else:
-            everywhere = int(line)
+            everywhere = line
     if named and everywhere > 1:
         raise UsageError("--from LINE is for all partitions; name each, or none")
     return named or everywhere

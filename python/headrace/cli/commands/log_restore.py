@@ -1,12 +1,11 @@
-"""``headrace log restore``: a log from its backup."""
+"""``headrace log restore``: create a log from its backup."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.argument import Argument
-from headrace.cli.commands.log_verify import BACKUP
-from headrace.cli.options.common import OUTPUT_OPTIONS
+from headrace.cli.argument import BACKUP, Argument
+from headrace.cli.options.flags import flag
 from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
@@ -15,36 +14,34 @@ if TYPE_CHECKING:
     from headrace.cli.console import Console
 
 ABOUT = """\
-DIR must be empty or not be there. Every file is compared with its checksum while it is
-restored; the log is there whole or not at all. A writer goes on behind its last line, with
-the same numbers. Prints which lines it has, as JSON."""
+DIR must be empty or not exist. Every file is compared with its checksum while it is
+restored; the log appears when it is complete. A writer goes on after its last line, with the
+same numbers. Prints the first and the last line."""
 
 EXAMPLES = (
     Example(
-        "headrace log restore trades.backup restored", "and write on where it ended"
+        "headrace log restore trades.backup restored",
+        "a writer can go on where the backup ends",
     ),
 )
 
 ARGUMENTS = (
     BACKUP,
-    Argument("directory", "directory", "where the log is made", metavar="DIR"),
-    *OUTPUT_OPTIONS,
+    Argument("directory", "directory", "where to create the log", metavar="DIR"),
+    flag("--json"),
 )
 
 
 def run(options: Namespace, console: Console) -> int:
-    """Restore the log, and print which lines it has."""
-    import json
-
+    """Restore the log, and print its first and last line."""
     from headrace.api.log.log import Log
     from headrace.cli.console import ending_cleanly
+    from headrace.cli.io.report import print_report
 
     with ending_cleanly(), console.progress() as report:
         log = Log.restore(
-            options.backup,
-            options.directory,
-            progress=lambda done: report(done, None),
+            options.backup, options.directory, progress=lambda done: report(done, None)
         )
     told = {"first_line": log.first_line, "last_line": log.last_line}
-    console.text(json.dumps(told) + "\n")
+    print_report(told, options, console)
     return 0

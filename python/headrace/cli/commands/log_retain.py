@@ -1,12 +1,11 @@
-"""``headrace log retain``: old segments, removed."""
+"""``headrace log retain``: remove old segments."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.argument import Argument
-from headrace.cli.options.common import OUTPUT_OPTIONS
-from headrace.cli.options.log import LOG
+from headrace.cli.argument import LOG
+from headrace.cli.options.flags import flag
 from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
@@ -15,62 +14,41 @@ if TYPE_CHECKING:
     from headrace.cli.console import Console
 
 ABOUT = """\
-Removes the oldest segments of a log, those that any of the limits asks for: whole segments,
-and never the last one. The numbers of all other lines stay, and none is ever used again.
-Prints one JSON object: the lines that were removed, how much room they took, and their times.
-A log that is being written is left to its writer, which can do the same (`headrace log
-append --retain-age --retain-bytes`); --dry-run looks at it all the same."""
+Removes the oldest segments of a log, until it is within all limits: whole segments, and never
+the last one. All other lines keep their numbers, and no number is used again. Prints the lines
+that were removed, their bytes and their times. While a writer has the log open, only the writer
+can remove segments (`headrace log append --retain-age --retain-bytes`); --dry-run works
+nevertheless."""
 
 EXAMPLES = (
-    Example("headrace log retain trades --max-age 7d", "keep a week"),
+    Example("headrace log retain trades --retain-age 7d", "keep a week"),
     Example(
-        "headrace log retain trades --max-bytes 10GiB --dry-run",
-        "what would go if 10 GiB were kept",
+        "headrace log retain trades --retain-bytes 10GiB --dry-run",
+        "lines that would be removed to keep 10 GiB",
     ),
 )
 
 ARGUMENTS = (
     LOG,
-    Argument(
-        "max_age",
-        "duration",
-        "remove segments whose last record is older, such as 7d",
-        ("--max-age",),
-        metavar="AGE",
-    ),
-    Argument(
-        "max_bytes",
-        "size",
-        "remove segments until the log, with its indexes, is no larger",
-        ("--max-bytes",),
-        metavar="SIZE",
-    ),
-    Argument(
-        "before_line",
-        "number",
-        "remove segments all of whose lines are before this one",
-        ("--before-line",),
-        metavar="LINE",
-    ),
-    Argument(
-        "dry_run", "switch", "remove nothing, only say what would be", ("--dry-run",)
-    ),
-    *OUTPUT_OPTIONS,
+    flag("--retain-age"),
+    flag("--retain-bytes"),
+    flag("--before-line"),
+    flag("--dry-run"),
+    flag("--json"),
 )
 
 
 def run(options: Namespace, console: Console) -> int:
-    """Remove, and print what was."""
-    import json
-
+    """Remove segments, and print their lines and bytes."""
     from headrace.api.log.log import Log
     from headrace.cli.console import counted
-    from headrace.cli.options.log import age_of
+    from headrace.cli.io.report import print_report
+    from headrace.cli.options.values import age_of
     from headrace.store.files.units import format_size
 
     removed = Log(options.directory).retain(
-        retain_age=age_of(options.max_age),
-        retain_bytes=options.max_bytes,
+        retain_age=age_of(options.retain_age),
+        retain_bytes=options.retain_bytes,
         before_line=options.before_line,
         dry_run=options.dry_run,
     )
@@ -83,5 +61,5 @@ def run(options: Namespace, console: Console) -> int:
         else f"nothing {would}"
     )
     console.emit("removed", what, **told)
-    console.text(json.dumps(told) + "\n")
+    print_report(told, options, console)
     return 0

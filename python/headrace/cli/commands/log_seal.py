@@ -1,13 +1,11 @@
-"""``headrace log seal``: full segments, compressed."""
+"""``headrace log seal``: compress full segments."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.argument import Argument
-from headrace.cli.options.common import OUTPUT_OPTIONS
-from headrace.cli.options.log import LOG
-from headrace.cli.options.write import LEVEL, THREADS
+from headrace.cli.argument import LOG
+from headrace.cli.options.flags import flag
 from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
@@ -16,67 +14,45 @@ if TYPE_CHECKING:
     from headrace.cli.console import Console
 
 ABOUT = """\
-Compresses the segments of a log that are full, one after the other: every line is decoded
-again and compared with its checksum before the plain file is removed. Lines keep their
-numbers, and any line is read as before. If it is ended, what was compressed stays, and the
-next time goes on. Prints one JSON object: how many segments and lines, and their bytes before
-and after. A log that is being written is left to its writer, which can do the same
-(`headrace log append --compress`). Exits with 1 if a segment could not be compressed."""
+Compresses the full segments of a log, one after the other: every line is decoded again and
+compared with its checksum before the plain file is removed. Lines keep their numbers, and are
+read as before. If the command is interrupted, compressed segments stay, and the next run goes
+on. Prints the number of segments and lines, and their bytes before and after. While a writer has
+the log open, only the writer can compress (`headrace log append --codec`). Exits with 1 if a
+segment could not be compressed."""
 
 EXAMPLES = (
-    Example("headrace log seal trades", "all segments that are full"),
+    Example("headrace log seal trades", "all full segments"),
     Example(
-        "headrace log seal trades --codec gzip --older-than 1d --keep-plain 2",
-        "those of before today, but for the last two",
+        "headrace log seal trades --codec gzip --grace 1d --keep-plain 2",
+        "segments older than a day, except the last two",
     ),
 )
 
 ARGUMENTS = (
     LOG,
-    Argument(
-        "codec",
-        "choice",
-        "how they are compressed [default: zstd]",
-        ("--codec",),
-        choices=("zstd", "gzip"),
-        default="zstd",
-    ),
-    LEVEL,
-    Argument(
-        "older_than",
-        "duration",
-        "only segments whose last record is older, such as 7d",
-        ("--older-than",),
-        metavar="AGE",
-    ),
-    Argument(
-        "keep_plain",
-        "number",
-        "leave so many of the last full segments as they are [default: 0]",
-        ("--keep-plain",),
-        metavar="N",
-        default=0,
-    ),
-    THREADS,
-    *OUTPUT_OPTIONS,
+    flag("--codec", default="zstd", choices=("zstd", "gzip")),
+    flag("--level", otherwise="gzip 6, zstd 3"),
+    flag("--grace", "counted from the last record of a segment"),
+    flag("--keep-plain", default="0"),
+    flag("--threads", otherwise="one for each core"),
+    flag("--json"),
 )
 
 
 def run(options: Namespace, console: Console) -> int:
-    """Compress, and print what was."""
-    import json
-
+    """Compress segments, and print their bytes before and after."""
     from headrace.api.log.log import Log
     from headrace.cli.console import counted, ending_cleanly
-    from headrace.cli.options.log import age_of
-    from headrace.cli.options.write import threads_of
+    from headrace.cli.io.report import print_report
+    from headrace.cli.options.values import age_of, threads_of
     from headrace.store.files.units import format_size
 
     with console.progress() as report, ending_cleanly():
         done = Log(options.directory).seal(
             codec=options.codec,
             level=options.level,
-            grace=age_of(options.older_than),
+            grace=age_of(options.grace),
             keep_plain=options.keep_plain,
             threads=threads_of(options.threads),
             progress=report,
@@ -88,7 +64,7 @@ def run(options: Namespace, console: Console) -> int:
         f"{format_size(done.bytes_before)} before, {format_size(done.bytes_after)} now",
         **told,
     )
-    console.text(json.dumps(told) + "\n")
+    print_report(told, options, console)
     for failure in done.failures:
         console.emit("error", failure, error="LogDamagedError", path=options.directory)
     return 1 if done.failures else 0

@@ -1,12 +1,11 @@
-"""``headrace log stats``: a log in numbers."""
+"""``headrace log stats``: sizes and state of a log."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.argument import Argument
-from headrace.cli.options.common import OUTPUT_OPTIONS
-from headrace.cli.options.log import LOG
+from headrace.cli.argument import LOG
+from headrace.cli.options.flags import flag
 from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
@@ -16,53 +15,48 @@ if TYPE_CHECKING:
     from headrace.store.log.report.stats import ConsumerLag, LogStats
 
 ABOUT = """\
-Segments, lines, bytes, the times of the first and last line, whether a writer is at work, how
-far each consumer is, what recovery put aside and did.
-Lines are not read, and a writer is not disturbed. Counters and latencies of a writer come
-from `headrace log append --metrics`."""
+Prints segments, lines, bytes, the times of the first and last line, whether a writer has the log
+open, the position of each consumer, the files in quarantine, and the last recovery. Reads no
+lines, and does not disturb a writer. For counters and latencies of a writer, see `headrace log
+append --metrics`."""
 
 EXAMPLES = (
     Example("headrace log stats trades", "for people"),
-    Example("headrace log stats trades --format json", "one object"),
-    Example("headrace log stats trades --format prometheus", "for a collector"),
+    Example("headrace log stats trades --json", "for programs"),
+    Example("headrace log stats trades --prometheus", "for a collector"),
 )
 
 ARGUMENTS = (
     LOG,
-    Argument(
-        "format",
-        "choice",
-        "how it is printed [default: text]",
-        ("--format",),
-        choices=("text", "json", "prometheus"),
-        default="text",
-    ),
-    *OUTPUT_OPTIONS,
+    flag("--json"),
+    flag("--prometheus"),
 )
 
 
 def run(options: Namespace, console: Console) -> int:
     """Print the numbers."""
-    import json
     from dataclasses import asdict
 
     from headrace.api.log.log import Log
+    from headrace.cli.io.report import print_json
+    from headrace.errors import UsageError
     from headrace.store.log.report.metrics import exposition, stats_metrics
 
+    if options.json and options.prometheus:
+        raise UsageError("--json and --prometheus are two formats; choose one")
     stats = Log(options.directory).stats()
-    match options.format:
-        case "json":
-            console.text(json.dumps(asdict(stats)) + "\n")
-        case "prometheus":
-            labels = {"directory": stats.directory}
-            console.text(exposition(stats_metrics(stats), labels))
-        case _:
-            console.text(told(stats))
+    if options.json:
+        print_json(asdict(stats), console)
+    elif options.prometheus:
+        labels = {"directory": stats.directory}
+        console.text(exposition(stats_metrics(stats), labels))
+    else:
+        console.text(as_text(stats))
     return 0
 
 
-def told(stats: LogStats) -> str:
-    """Say it for people."""
+def as_text(stats: LogStats) -> str:
+    """Return the numbers for people."""
     from headrace.cli.console import counted
     from headrace.store.files.units import format_size
 
@@ -74,7 +68,7 @@ def told(stats: LogStats) -> str:
         f"{format_size(stats.disk_bytes)} on disk",
         "index": format_size(stats.index_bytes),
         "durability": stats.durability,
-        "writer": "at work now" if stats.writing else "none at work",
+        "writer": "has it open" if stats.writing else "none",
         "writers so far": str(stats.epoch),
     }
     if stats.given_up:
@@ -102,7 +96,7 @@ def _actions(recovery: dict[str, object]) -> list[dict[str, object]]:
 
 
 def _lag(consumer: ConsumerLag) -> str:
-    """Say how far a consumer is."""
+    """Return the position of a consumer for people."""
     from headrace.cli.console import counted
 
     if consumer.lag_lines is None:
@@ -112,7 +106,7 @@ def _lag(consumer: ConsumerLag) -> str:
 
 
 def _moment(milliseconds: int | None) -> str:
-    """Say when it was.
+    """Return a time in ISO 8601.
 
     >>> _moment(1700000000123), _moment(None)
     ('2023-11-14T22:13:20.123Z', 'none')

@@ -1,11 +1,11 @@
-"""``headrace log verify``: every byte of a backup."""
+"""``headrace log verify``: check every byte of a backup."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.argument import Argument
-from headrace.cli.options.common import OUTPUT_OPTIONS
+from headrace.cli.argument import BACKUP
+from headrace.cli.options.flags import flag
 from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
@@ -14,32 +14,39 @@ if TYPE_CHECKING:
     from headrace.cli.console import Console
 
 ABOUT = """\
-Prints each file of the backup with its lines (nothing for an index), its bytes and "ok", or what
-is wrong with it: every byte against the checksum it was copied with, and every line against
-its own. Exits with 1 if anything is wrong."""
+Prints each file of the backup with its lines (none for an index), its bytes and "ok", or its
+faults: compares every byte with the checksum of the copy, and every line with its own. Exits
+with 1 if there is a fault."""
 
 EXAMPLES = (
-    Example("headrace log verify trades.backup", "whether it could be restored"),
+    Example("headrace log verify trades.backup", "check whether it can be restored"),
 )
 
-BACKUP = Argument("backup", "directory", "the directory of a backup", metavar="BACKUP")
-
-ARGUMENTS = (BACKUP, *OUTPUT_OPTIONS)
+ARGUMENTS = (
+    BACKUP,
+    flag("--json", "an object for each file"),
+)
 
 
 def run(options: Namespace, console: Console) -> int:
-    """Print what is wrong, file by file."""
+    """Print the faults of each file."""
+    from dataclasses import asdict
+
     from headrace.api.log.log import Log
     from headrace.cli.console import counted
+    from headrace.cli.io.report import print_json
 
     wrong = 0
     with console.progress() as report:
         for file in Log.verify(
             options.backup, progress=lambda done: report(done, None)
         ):
-            said = "; ".join(file.faults) or "ok"
-            lines = "" if file.rows is None else counted(file.rows, "line")
-            console.text(f"{file.path}\t{lines}\t{file.bytes} bytes\t{said}\n")
+            if options.json:
+                print_json(asdict(file), console)
+            else:
+                said = "; ".join(file.faults) or "ok"
+                lines = "" if file.rows is None else counted(file.rows, "line")
+                console.text(f"{file.path}\t{lines}\t{file.bytes} bytes\t{said}\n")
             wrong += bool(file.faults)
     if not wrong:
         return 0

@@ -1,11 +1,10 @@
-"""``headrace pipeline explain``: what a pipeline would do."""
+"""``headrace pipeline explain``: print the plan of a pipeline."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.io.pipeline_text import PIPELINE
-from headrace.cli.options.common import OUTPUT_OPTIONS
+from headrace.cli.argument import PIPELINE
 from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
@@ -14,12 +13,12 @@ if TYPE_CHECKING:
     from headrace.cli.console import Console
 
 ABOUT = """\
-Shows the passes that the stages are cut into, what each reads and writes, and what is
-left to do. Files are listed, but nothing is started and nothing written."""
+Prints the passes that the stages are cut into, what each reads and writes, and which of them
+would run. Lists files, but starts nothing and writes nothing."""
 
-EXAMPLES = (Example("headrace pipeline explain events.toml", "before it is run"),)
+EXAMPLES = (Example("headrace pipeline explain events.toml", "the plan, before a run"),)
 
-ARGUMENTS = (PIPELINE, *OUTPUT_OPTIONS)
+ARGUMENTS = (PIPELINE,)
 
 
 def run(options: Namespace, console: Console) -> int:

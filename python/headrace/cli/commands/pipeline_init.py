@@ -1,12 +1,11 @@
-"""``headrace pipeline init``: a pipeline to begin with."""
+"""``headrace pipeline init``: write a pipeline to start from."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.cli.argument import Argument
-from headrace.cli.options.common import OUTPUT_OPTIONS
+from headrace.cli.argument import PIPELINE
 from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
@@ -15,30 +14,26 @@ if TYPE_CHECKING:
     from headrace.cli.console import Console
 
 ABOUT = """\
-Writes a file with every stage and every field there is, each with a comment. As it is,
-it checks that rows are JSON and writes them as shards; fill in the rest. A file that is
-there is never overwritten."""
+Writes a file with every stage and every field, each with a comment. Unchanged, the pipeline
+checks that rows are JSON and writes them as shards; fill in the rest. An existing file is
+never overwritten."""
 
 EXAMPLES = (
     Example("headrace pipeline init nightly.toml", "write nightly.toml"),
-    Example("headrace pipeline init -", "only show it"),
+    Example("headrace pipeline init -", "print it"),
 )
 
 ARGUMENTS = (
-    Argument(
-        "pipeline",
-        "file",
-        "the file to write (pipeline.toml), or - for standard output",
-        metavar="FILE",
+    PIPELINE._replace(
+        help="the file to write, or - for standard output [default: pipeline.toml]",
         arity="optional",
         default="pipeline.toml",
     ),
-    *OUTPUT_OPTIONS,
 )
 
 
 def run(options: Namespace, console: Console) -> int:
-    """Write it, and print its name."""
+    """Write the file, and print its name."""
     import re
 
     from headrace.errors import UnwritableError, UsageError

@@ -1,13 +1,13 @@
-"""``headrace pipeline run``: bring the output of a pipeline up to date."""
+"""``headrace pipeline run``: update the output of a pipeline."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.argument import Argument
+from headrace.cli.argument import PIPELINE
 from headrace.cli.console import counted
-from headrace.cli.io.pipeline_text import PIPELINE, RunBar
-from headrace.cli.options.common import OUTPUT_OPTIONS
+from headrace.cli.io.pipeline_text import RunBar
+from headrace.cli.options.flags import flag
 from headrace.cli.registry import Example
 from headrace.store.files.units import format_size
 
@@ -18,45 +18,36 @@ if TYPE_CHECKING:
     from headrace.pipeline.report.report import Report
 
 ABOUT = """\
-Reads the files of the pipeline, validates, transforms, joins, dedupes and sorts their
-rows as it says, and writes them as a set of shards. What was done before is not done
-again: a second run does nothing, new files are added to what is there, and a run that
-was interrupted goes on behind its last commit. If a file or the pipeline itself was
-changed, all of it is made anew, and takes the place of the old in one instant.
+Reads the files of the pipeline, validates, transforms, joins, deduplicates and sorts their
+rows, and writes them as a set of shards. No work is done twice: a second run does nothing,
+new files are added to the output, and an interrupted run goes on after its last commit. If a
+file or the pipeline itself was changed, the output is computed again and replaced atomically.
 
-Rows that are rejected go to the quarantine with file, line, byte and reason. Every line
-is accounted for; the report says where each has gone. Prints the file that committed
-the output."""
+Rejected rows go to the quarantine with file, line, byte and reason. The report counts every
+line and says where it went. Prints the file that committed the output."""
 
 EXAMPLES = (
     Example("headrace pipeline run events.toml", "on all cores of this machine"),
     Example(
         "headrace pipeline run events.toml --master spark://host:7077", "on a cluster"
     ),
-    Example("headrace pipeline run events.toml --fresh", "make all of it again"),
+    Example("headrace pipeline run events.toml --fresh", "compute all of it again"),
     Example(
         "headrace pipeline run events.toml --lineage lineage.jsonl",
-        "say what was read and written, for a catalog",
+        "record what was read and written, for a catalog",
     ),
 )
 
 ARGUMENTS = (
     PIPELINE,
-    Argument("master", "text", "where Spark runs (local[*,4])", ("--master",), "URL"),
-    Argument("fresh", "switch", "make again what is there already", ("--fresh",)),
-    Argument(
-        "lineage",
-        "file",
-        "append what is read and written to this file, as events of OpenLineage",
-        ("--lineage",),
-        metavar="FILE",
-    ),
-    *OUTPUT_OPTIONS,
+    flag("--master", otherwise="local[*,4]"),
+    flag("--fresh"),
+    flag("--lineage"),
 )
 
 
 def run(options: Namespace, console: Console) -> int:
-    """Run it, and say what became of the rows."""
+    """Run the pipeline, and report the rows of each pass."""
     from headrace.pipeline.spec import Pipeline
 
     pipeline = Pipeline.from_toml(options.pipeline)

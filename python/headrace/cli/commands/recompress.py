@@ -1,4 +1,4 @@
-"""``headrace recompress``: a compressed file that can be entered anywhere."""
+"""``headrace recompress``: rewrite a compressed file in blocks, for random access."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from headrace.cli.argument import Argument
 from headrace.cli.console import counted
-from headrace.cli.options.common import OUTPUT_OPTIONS
-from headrace.cli.options.write import BLOCK_BYTES, LEVEL, THREADS
+from headrace.cli.options.flags import WRITING, flag
 from headrace.cli.registry import Example
 from headrace.store.files.units import format_size
 
@@ -17,48 +16,34 @@ if TYPE_CHECKING:
     from headrace.cli.console import Console
 
 ABOUT = """\
-A compressed file from elsewhere can only be read from its start. This writes it
-again in blocks, with the table of them beside it: the same rows, still read by zcat
-and zstdcat, but any of them at once, by several threads, and split by Spark.
+A compressed file of another program can only be read from its start. This command writes it
+again in blocks, with a table of the blocks beside it: the same rows, which zcat and zstdcat still
+read, but with random access, for several threads, and split by Spark.
 
-Without --out the file is replaced, once what was written is found to decode to what
-was read. Rows are not looked at; a last one without a newline gets one."""
+Without --out, FILE is replaced, after the new file is proven to decode to the same bytes. Rows
+are not parsed; a last row without a newline gets one."""
 
 EXAMPLES = (
-    Example("headrace recompress app.jsonl.gz", "in its own place, as gzip"),
+    Example("headrace recompress app.jsonl.gz", "rewrite a gzip file in place"),
     Example(
         "headrace recompress app.jsonl.gz --out app.jsonl.zst --level 9",
-        "as zstd, to another file",
+        "rewrite it as zstd, to another file",
     ),
-    Example("headrace recompress app.jsonl --out all.jsonl.zst", "of a plain file"),
+    Example(
+        "headrace recompress app.jsonl --out all.jsonl.zst", "compress a plain file"
+    ),
 )
 
 ARGUMENTS = (
     Argument("file", "file", "the file to write again", metavar="FILE"),
-    Argument(
-        "out",
-        "file",
-        "write to this file, whose ending says how it is compressed",
-        ("--out",),
-        metavar="FILE",
-    ),
-    Argument(
-        "codec",
-        "choice",
-        "how it is compressed (as its name says, or as it was)",
-        ("--codec",),
+    flag("--out", "its ending chooses the codec", otherwise="FILE is replaced"),
+    flag(
+        "--codec",
+        otherwise="from the name of --out, else that of FILE",
         choices=("zstd", "gzip"),
     ),
-    LEVEL,
-    BLOCK_BYTES,
-    THREADS,
-    Argument(
-        "keep_backup",
-        "switch",
-        "keep the file that is replaced, as FILE.bak",
-        ("--keep-backup",),
-    ),
-    *OUTPUT_OPTIONS,
+    *WRITING,
+    flag("--keep-backup"),
 )
 
 
@@ -66,7 +51,7 @@ def run(options: Namespace, console: Console) -> int:
     """Write the file and print its path."""
     from headrace.api.recompress import recompress
     from headrace.cli.console import ending_cleanly
-    from headrace.cli.options.write import threads_of
+    from headrace.cli.options.values import threads_of
 
     with console.progress() as report, ending_cleanly():
         made = recompress(
@@ -87,7 +72,7 @@ def run(options: Namespace, console: Console) -> int:
         None,
         None,
     ):
-        message += "; it was compressed harder before, see --level"
+        message += "; it was compressed harder before: see --level"
     console.emit(
         "written",
         message,

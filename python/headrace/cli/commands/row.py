@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from headrace.cli.argument import Argument
-from headrace.cli.options.common import FILE, OPTIONS
+from headrace.cli.argument import FILE, Argument
+from headrace.cli.options.flags import READING
 from headrace.cli.registry import Example
 from headrace.errors import RowOutOfRangeError
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 ABOUT = """\
 Rows are numbered from 0; a negative number counts from the end. N:M are the rows
-from N up to, but not with, M; either may be left out. A range may reach past the
-end, a single row may not.
+from N up to M, without M; either may be left out. A range may reach past the end, a
+single row may not.
 
-Once a large file was read to its end, where its rows begin is kept beside it (see
---index-dir and --no-index), and any row is found at once."""
+After a large file was read to its end, the places of its rows are stored beside it (see
+--index-dir and --no-index), and any row is found without reading those before it."""
 
 EXAMPLES = (
     Example("headrace row app.jsonl 0", "the first row"),
@@ -35,12 +35,12 @@ EXAMPLES = (
 ARGUMENTS = (
     FILE,
     Argument("rows", "rows", "the row, or the range of rows", metavar="N[:M]"),
-    *OPTIONS,
+    *READING,
 )
 
 
 def run(options: Namespace, console: Console) -> int:
-    """Print the rows asked for."""
+    """Print the rows."""
     from headrace.cli.io.inputs import print_rows
 
     single = options.rows.single

@@ -1,12 +1,11 @@
-"""``headrace shard cat``: the rows of a set."""
+"""``headrace shard cat``: print the rows of a set."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.argument import Argument
-from headrace.cli.options.common import OUTPUT_OPTIONS
-from headrace.cli.options.write import SET
+from headrace.cli.argument import SET
+from headrace.cli.options.flags import flag
 from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
@@ -15,8 +14,9 @@ if TYPE_CHECKING:
     from headrace.cli.console import Console
 
 ABOUT = """\
-All rows in order, as they were written. A part that is missing, of another size or
-damaged is a failure; with --on-error skip, what cannot be read is left out and said."""
+Prints all rows in the order in which they were written. A part that is missing, of another size
+or damaged is a failure; with --on-error skip, rows that cannot be read are left out, and an event
+says so."""
 
 EXAMPLES = (
     Example("headrace shard cat shards", "all rows of the set in a directory"),
@@ -25,15 +25,12 @@ EXAMPLES = (
 
 ARGUMENTS = (
     SET,
-    Argument(
-        "on_error",
-        "choice",
-        "what a damaged block does (abort unless told)",
-        ("--on-error",),
-        choices=("abort", "skip"),
+    flag(
+        "--on-error",
+        "bad rows are damaged blocks here",
         default="abort",
+        choices=("abort", "skip"),
     ),
-    *OUTPUT_OPTIONS,
 )
 
 

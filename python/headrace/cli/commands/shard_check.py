@@ -1,11 +1,11 @@
-"""``headrace shard check``: every byte of a set against what was written."""
+"""``headrace shard check``: check every byte of a set of shards."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.options.common import OUTPUT_OPTIONS
-from headrace.cli.options.write import SET, THREADS
+from headrace.cli.argument import SET
+from headrace.cli.options.flags import flag
 from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from headrace.cli.console import Console
 
 ABOUT = """\
-Prints each part with its rows, its bytes and "ok", or what is wrong with it: size and
-digest of the file, checksum, length and rows of every block, all against the metadata.
-Exits with 1 if anything is wrong."""
+Prints each part with its rows, its bytes and "ok", or its faults. Compares size and digest of
+the file, and checksum, length and rows of every block, with the metadata. Exits with 1 if there is
+a fault."""
 
 EXAMPLES = (
     Example("headrace shard check shards", "the set in a directory"),
@@ -25,14 +25,15 @@ EXAMPLES = (
 
 ARGUMENTS = (
     SET,
-    THREADS._replace(help="how many parts are checked at once (as many as cores)"),
-    *OUTPUT_OPTIONS,
+    flag("--threads", "one for each part", otherwise="one for each core"),
+    flag("--json", "an object for each part"),
 )
 
 
 def run(options: Namespace, console: Console) -> int:
-    """Print what is wrong, part by part."""
+    """Print the faults of each part."""
     from headrace.api.shard_check import check_shards
+    from headrace.cli.io.report import print_json
     from headrace.store.shards.shard_set import ShardSet
 
     shards = ShardSet(options.set)
@@ -43,9 +44,19 @@ def run(options: Namespace, console: Console) -> int:
             shards, threads=options.threads, progress=lambda done: report(done, total)
         )
         for part in checked:
-            said = "; ".join(map(str, part.faults)) or "ok"
-            counts = f"{part.part.records} rows\t{part.part.bytes} bytes"
-            console.text(f"{part.part.path}\t{counts}\t{said}\n")
+            faults = list(map(str, part.faults))
+            if options.json:
+                facts = {
+                    "path": part.part.path,
+                    "rows": part.part.records,
+                    "bytes": part.part.bytes,
+                    "faults": faults,
+                }
+                print_json(facts, console)
+            else:
+                said = "; ".join(faults) or "ok"
+                counts = f"{part.part.records} rows\t{part.part.bytes} bytes"
+                console.text(f"{part.part.path}\t{counts}\t{said}\n")
             wrong += bool(part.faults)
     if not wrong:
         return 0

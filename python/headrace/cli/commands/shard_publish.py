@@ -1,12 +1,10 @@
-"""``headrace shard publish``: a set of shards to an object store."""
+"""``headrace shard publish``: copy a set of shards to an object store."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.argument import Argument
-from headrace.cli.options.common import OUTPUT_OPTIONS
-from headrace.cli.options.write import SET
+from headrace.cli.argument import SET, Argument
 from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
@@ -16,30 +14,29 @@ if TYPE_CHECKING:
 
 ABOUT = """\
 Copies all files of a set below URL, and then the metadata that commits it, as the next
-generation of the set of its name there. Readers see the one before until all of this one
-is there; of several who publish at the same time, the set is that of the last. What was published
-before stays until `headrace shard vacuum` removes it. The store must be able to create a
-file only if it is not there, which S3, Google Cloud Storage and Azure are; one that
-cannot is refused. Prints the URL of the metadata."""
+generation of the set of that name. Readers see the previous generation until the new one is
+complete; of several commands that publish at the same time, the last one wins. Previous
+generations stay until `headrace shard vacuum` removes them. The store must be able to create a
+file only if it does not exist, as S3, Google Cloud Storage and Azure do; other stores are refused.
+Prints the URL of the metadata."""
 
 EXAMPLES = (
     Example(
         'headrace shard publish shards "file://$PWD/store"',
-        "what s3://bucket/events would be; `headrace query` reads it by its URL",
+        "in place of s3://bucket/events; `headrace query` reads the set by its URL",
     ),
 )
 
 ARGUMENTS = (
     SET,
     Argument(
-        "url", "text", "where it is to be: s3://…, gs://…, abfs://…", metavar="URL"
+        "url", "text", "where to copy it: s3://…, gs://…, abfs://…", metavar="URL"
     ),
-    *OUTPUT_OPTIONS,
 )
 
 
 def run(options: Namespace, console: Console) -> int:
-    """Publish it, and print what commits it."""
+    """Publish the set, and print the URL of its metadata."""
     from headrace.cli.console import ending_cleanly
     from headrace.store.shards.shard_set import ShardSet
 

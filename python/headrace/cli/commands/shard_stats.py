@@ -1,12 +1,12 @@
-"""``headrace shard stats``: how full the files of a set are."""
+"""``headrace shard stats``: sizes of the files of a set."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headrace.cli.argument import SET
 from headrace.cli.console import counted
-from headrace.cli.options.common import OUTPUT_OPTIONS
-from headrace.cli.options.write import SET
+from headrace.cli.options.flags import flag
 from headrace.cli.registry import Example
 from headrace.store.files.units import format_size
 
@@ -17,28 +17,63 @@ if TYPE_CHECKING:
     from headrace.store.shards.metadata import Metadata, Part
 
 ABOUT = """\
-A bar for each file against the limit it was written with, or against the largest
-file if there was none; then its size, rows, blocks, and how many times smaller
-compression made it. Only the metadata is read."""
+Prints for each file a bar against the limit it was written with, or against the largest file
+if there was no limit; then its size, rows, blocks, and its compression ratio. Reads only the
+metadata."""
 
-EXAMPLES = (Example("headrace shard stats shards", "the set in a directory"),)
+EXAMPLES = (
+    Example("headrace shard stats shards", "for people"),
+    Example("headrace shard stats shards --json", "for programs"),
+)
 
-ARGUMENTS = (SET, *OUTPUT_OPTIONS)
+ARGUMENTS = (
+    SET,
+    flag("--json"),
+)
 
 WIDTH = 24
 
 
 def run(options: Namespace, console: Console) -> int:
-    """Print the bars."""
+    """Print the sizes."""
+    from headrace.cli.io.report import print_json
     from headrace.store.shards.shard_set import ShardSet
 
     metadata = ShardSet(options.set).metadata
-    console.text(stats(metadata))
+    if options.json:
+        print_json(facts(metadata), console)
+    else:
+        console.text(stats(metadata))
     return 0
 
 
+def facts(metadata: Metadata) -> dict[str, object]:
+    """Return the numbers for programs."""
+    return {
+        "name": metadata.name,
+        "generation": metadata.generation,
+        "parts": [
+            {
+                "path": part.path,
+                "records": part.records,
+                "blocks": part.blocks,
+                "bytes": part.bytes,
+                "logical_bytes": part.logical_bytes,
+            }
+            for part in metadata.parts
+        ],
+        "records": metadata.total_records,
+        "bytes": metadata.total_bytes,
+        "logical_bytes": metadata.total_logical_bytes,
+        "codec": metadata.compression.codec,
+        "level": metadata.compression.level,
+        "block_bytes": metadata.compression.block_bytes,
+        "max_bytes": metadata.limits.max_bytes,
+    }
+
+
 def stats(metadata: Metadata) -> str:
-    """Draw the files of a set, and say what they are together."""
+    """Draw the files of a set, and add their totals."""
     compression = metadata.compression
     largest = max((part.bytes for part in metadata.parts), default=0)
     limit = metadata.limits.max_bytes or largest

@@ -1,12 +1,11 @@
-"""``headrace shard vacuum``: what no reader of a set needs any more, removed."""
+"""``headrace shard vacuum``: remove replaced generations of a set."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.argument import Argument
-from headrace.cli.options.common import OUTPUT_OPTIONS
-from headrace.cli.options.write import SET
+from headrace.cli.argument import SET
+from headrace.cli.options.flags import flag
 from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
@@ -15,35 +14,28 @@ if TYPE_CHECKING:
     from headrace.cli.console import Console
 
 ABOUT = """\
-Removes generations of a set that were superseded some time ago, and what writers and jobs of
-Spark left that were killed: of jobs, what is a day old, in an object store a week. Writers
-of sets on a file system do the same before they write, an object store is left to this
-command: run it from a timer. On a file system, nobody but jobs of Spark may be writing
-the set. Prints the numbers of the generations that are gone."""
+Removes generations of a set that were replaced longer than --grace ago, and files of writers and
+Spark jobs that were killed: files of jobs after a day, in an object store after a week. Writers
+on a file system do the same before they write; in an object store only this command does: run it
+from a timer. On a file system, only jobs of Spark may write the set meanwhile. Prints the numbers
+of the removed generations."""
 
 EXAMPLES = (
     Example("headrace shard vacuum shards", "the set in a directory"),
     Example(
         "headrace shard vacuum shards --grace 1h",
-        "readers may still read what was superseded within the hour",
+        "keep generations that were replaced within the last hour",
     ),
 )
 
 ARGUMENTS = (
     SET,
-    Argument(
-        "grace",
-        "duration",
-        "leave generations that were superseded later than that ago; 10m unless told",
-        ("--grace",),
-        metavar="AGE",
-    ),
-    *OUTPUT_OPTIONS,
+    flag("--grace", "for readers of generations that were replaced", otherwise="10m"),
 )
 
 
 def run(options: Namespace, console: Console) -> int:
-    """Remove, and print what was."""
+    """Remove generations, and print their numbers."""
     from headrace.store.shards.shard_set import ShardSet
     from headrace.store.shards.vacuum.local import GRACE
 

@@ -1,4 +1,4 @@
-"""``headrace shard write``: rows to a set of compressed files of limited size."""
+"""``headrace shard write``: write rows to a set of compressed files of limited size."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.cli.argument import Argument
+from headrace.cli.argument import FILES
 from headrace.cli.console import counted
-from headrace.cli.options.common import BAD_ROWS, FILES, OPTIONS
-from headrace.cli.options.write import BLOCK_BYTES, LEVEL, THREADS
+from headrace.cli.options.flags import BAD_ROWS, READING, WRITING, flag
 from headrace.cli.registry import Example
 from headrace.store.files.units import format_size
 
@@ -20,18 +19,18 @@ if TYPE_CHECKING:
     from headrace.cli.console import Console
 
 ABOUT = """\
-No file is ever larger than --max-bytes, which counts compressed bytes as they lie on
-disk, and no row is split. Files are made of blocks that are compressed by themselves:
-zcat and zstdcat read them as ever, and headrace enters them anywhere.
+No file is larger than --max-bytes, in compressed bytes on disk, and no row is split. Files
+consist of blocks that are compressed separately: zcat and zstdcat read them, and headrace reads
+any row of them without those before it.
 
-The set appears in one instant when all of it is written, and replaces an earlier one
-of that name; whoever reads sees the one or the other. Prints the file that committed
-it. What was replaced is put out of sight, into .NAME.superseded, and removed after
---grace by the next writer or `headrace shard vacuum`. A set that has rows is not
-replaced by nothing, as from a command in front that failed, without --allow-empty.
+The set appears atomically when all of it is written, and replaces an earlier set of that name;
+readers see either one. Prints the file that committed it. Replaced files are moved to
+.NAME.superseded, and removed after --grace by the next writer or `headrace shard vacuum`. A set
+with rows is not replaced by a set without rows, such as the output of a command that failed,
+except with --allow-empty.
 
-Rows must be JSON: the first that is not ends it all, unless --on-error says
-otherwise; --trusted does not look."""
+Rows must be JSON: the first that is not ends the command, except with --on-error skip or collect;
+--trusted does not check."""
 
 EXAMPLES = (
     Example(
@@ -39,8 +38,8 @@ EXAMPLES = (
         "zstd files of at most 64 MiB each",
     ),
     Example(
-        "headrace shard write logs --out shards --name logs --codec gzip --level 9",
-        "all rows of a directory, as small as gzip can",
+        "headrace shard write logs --out shards --set-name logs --codec gzip --level 9",
+        "all rows of a directory, as small as gzip can make them",
     ),
     Example(
         "headrace shard write app.jsonl --out shards --partition-by level",
@@ -49,88 +48,25 @@ EXAMPLES = (
     Example(
         "headrace query '$.filter(ms > 100)' --matches app.jsonl "
         "| headrace shard write --out slow",
-        "what another command prints",
+        "the output of another command",
     ),
 )
 
 ARGUMENTS = (
     FILES,
-    Argument(
-        "out",
-        "directory",
-        "the directory of the set; it is made if it is not there",
-        ("--out",),
-        metavar="DIR",
-    ),
-    Argument(
-        "name",
-        "text",
-        "the name of the set (rows unless told)",
-        ("--name",),
-        metavar="NAME",
-        default="rows",
-    ),
-    Argument(
-        "max_bytes",
-        "size",
-        "how large a file may be, compressed (64MiB unless told)",
-        ("--max-bytes",),
-        metavar="SIZE",
-        default=64 << 20,
-    ),
-    Argument(
-        "max_records",
-        "number",
-        "how many rows may be in a file",
-        ("--max-records",),
-        metavar="N",
-    ),
-    Argument(
-        "max_logical_bytes",
-        "size",
-        "how large a file may be after decompression",
-        ("--max-logical-bytes",),
-        metavar="SIZE",
-    ),
-    Argument(
-        "codec",
-        "choice",
-        "how files are compressed (zstd unless told)",
-        ("--codec",),
-        choices=("zstd", "gzip", "none"),
-        default="zstd",
-    ),
-    LEVEL,
-    BLOCK_BYTES,
-    Argument(
-        "partition_by",
-        "text",
-        "a directory KEY=value for each value of this field, such as user.country",
-        ("--partition-by",),
-        metavar="KEY",
-    ),
-    THREADS,
-    Argument(
-        "grace",
-        "duration",
-        "how long what is replaced stays for those who read it [default: 10m]",
-        ("--grace",),
-        metavar="AGE",
-    ),
-    Argument(
-        "allow_empty",
-        "switch",
-        "replace a set that has rows by one that has none",
-        ("--allow-empty",),
-    ),
+    flag("--out", "a directory, created if it does not exist"),
+    flag("--set-name", default="rows"),
+    flag("--max-bytes", default="64MiB"),
+    flag("--max-records"),
+    flag("--max-logical-bytes"),
+    flag("--codec", default="zstd"),
+    *WRITING,
+    flag("--partition-by"),
+    flag("--grace", "for readers of the set that is replaced", otherwise="10m"),
+    flag("--allow-empty"),
     *BAD_ROWS,
-    Argument(
-        "trusted",
-        "switch",
-        "do not check that rows are JSON: faster, for data known to be good",
-        ("--trusted",),
-    ),
-    *OPTIONS,
+    flag("--trusted"),
+    *READING,
 )
 
 
@@ -141,12 +77,12 @@ def run(options: Namespace, console: Console) -> int:
     from headrace.cli.io.inputs import files, open_dataset, watching
     from headrace.cli.io.rejected_rows import collecting
     from headrace.cli.io.results import policy
-    from headrace.cli.options.write import threads_of
+    from headrace.cli.options.values import threads_of
     from headrace.errors import UsageError
     from headrace.store.shards.vacuum.local import GRACE
 
     if options.out is None:
-        raise UsageError("say where to write: --out DIR")
+        raise UsageError("name the directory of the set: --out DIR")
     with ExitStack() as stack:
         dataset = stack.enter_context(open_dataset(options, files(options)))
         report = stack.enter_context(console.progress())
@@ -158,7 +94,7 @@ def run(options: Namespace, console: Console) -> int:
             refused = stack.enter_context(collecting(options.errors, console))
         writer = ShardWriter(
             options.out,
-            name=options.name,
+            name=options.set_name,
             codec=options.codec,
             level=options.level,
             block_bytes=options.block_bytes,

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from headrace.cli.argument import Argument
-from headrace.cli.options.common import FILES, OPTIONS
-from headrace.cli.options.log import TIMES
+from headrace.cli.argument import FILES
+from headrace.cli.options.flags import READING, TIMES, flag
 from headrace.cli.registry import Example
 from headrace.errors import UsageError
 
@@ -21,65 +20,47 @@ if TYPE_CHECKING:
     from headrace.cli.io.line_counts import Account
 
 ABOUT = """\
-Several files are one sequence of rows: these are the last of all. Of a plain file
-only the end is read.
+Several files are one sequence of rows, whose last rows are printed. Only the end
+of a plain file is read.
 
-With -f the file is followed by name: through rotation, where the rest of the old
-file, and files that had the name between two looks, are printed before the new one,
-and through truncation, where the file is read again from its start. Only complete
-rows are printed, each as it comes. One plain file can be followed; of standard
-input, every row is passed on as it comes."""
+With -f the file is followed by name. After a rotation, the rest of the old file is printed
+before the new one, and so are files that had the name between two looks. After a truncation,
+the file is read again from its start. Only complete rows are printed, each as it comes. One
+plain file can be followed; rows of standard input are printed as they come."""
 
 EXAMPLES = (
     Example("headrace tail app.jsonl", "the last 10 rows"),
-    Example("headrace tail -n 1 'logs/*.jsonl'", "the very last row of all files"),
-    Example("headrace tail -f app.jsonl", "and go on with those still to come"),
+    Example("headrace tail -n 1 'logs/*.jsonl'", "the last row of all files"),
+    Example(
+        "headrace tail -f app.jsonl", "the last 10 rows, and those that are appended"
+    ),
     Example("headrace tail -n 0 -F later.jsonl", "wait for a file, then follow it"),
 )
 
 ARGUMENTS = (
     FILES,
-    Argument(
-        "rows",
-        "number",
-        "how many rows (10 unless told)",
-        ("-n", "--rows"),
-        metavar="N",
-        default=10,
-    ),
-    Argument("follow", "switch", "go on with rows that are added", ("-f", "--follow")),
-    Argument(
-        "wait",
-        "switch",
-        "follow, and wait for the file if it is not there yet",
-        ("-F", "--wait"),
-    ),
-    Argument(
-        "poll",
-        "seconds",
-        "how often to look at a followed file (0.2 unless told)",
-        ("--poll",),
-        metavar="SECONDS",
-        default=0.2,
-    ),
+    flag("--limit", default="10"),
+    flag("--follow"),
+    flag("--wait"),
+    flag("--poll", default="0.2"),
     *TIMES,
-    *OPTIONS,
+    *READING,
 )
 
 
 def run(options: Namespace, console: Console) -> int:
-    """Print the last rows, and go on if asked to."""
+    """Print the last rows; with -f or -F, also those that are appended."""
     from headrace.cli.io.inputs import files, last_rows, print_rows
 
     if options.follow or options.wait:
         if (options.since, options.until) != (None, None):
             raise UsageError(
-                "--since and --until are for what is there; follow a log with "
+                "--since and --until select rows that exist; follow a log with "
                 "`headrace log cat -f --since`"
             )
         return _follow(files(options), options, console)
     return print_rows(
-        lambda dataset: last_rows(dataset, options.rows),
+        lambda dataset: last_rows(dataset, options.limit),
         files(options),
         options,
         console,
@@ -114,7 +95,7 @@ def _changes(path: str, options: Namespace) -> Iterator[Batch | Notice]:
         return open_dataset(options, path).batches()
     changes = watch(
         path,
-        last=options.rows,
+        last=options.limit,
         max_line=options.max_line,
         poll=options.poll,
         wait=options.wait,
@@ -150,7 +131,7 @@ def _rest(dropped: int) -> str:
 
 
 def _only(files: Sequence[str]) -> str:
-    """Take the one file that can be followed, or say why it cannot be."""
+    """Return the one file to follow, or raise if it cannot be followed."""
     from glob import has_magic
 
     from headrace.store.files.remote import is_url

@@ -1,4 +1,4 @@
-"""Completion scripts, made from the table of commands.
+"""Completion scripts, generated from the table of commands.
 
 Each script is static text: completing a word starts no Python.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import starmap
 from typing import TYPE_CHECKING
 
-from headrace.cli.argument import HELP
+from headrace.cli.options.flags import COMMON
 from headrace.cli.registry import COMMANDS, first_words, group, load
 
 if TYPE_CHECKING:
@@ -21,11 +21,7 @@ GLOBAL = ("--help", "--version")
 
 
 def _arguments(entry: Entry) -> tuple[Argument, ...]:
-    """List the arguments; nothing is offered behind an equals sign."""
-    return tuple(
-        argument._replace(kind="switch") if argument.attached else argument
-        for argument in (*load(entry).ARGUMENTS, HELP)
-    )
+    return (*load(entry).ARGUMENTS, *COMMON)
 
 
 def _options(entry: Entry) -> list[Argument]:
@@ -37,7 +33,7 @@ def _positionals(entry: Entry) -> list[Argument]:
 
 
 def _groups() -> dict[str, list[Entry]]:
-    """Return the commands of two words, by the first."""
+    """Return the commands of two words, by their first word."""
     return {word: group(word) for word in first_words() if group(word)}
 
 
@@ -81,7 +77,7 @@ complete -o bashdefault -o default -F _headrace headrace
 
 
 def bash() -> str:
-    """Make the script for bash; where it offers nothing, bash offers files."""
+    """Return the script for bash; where it offers nothing, bash offers files."""
     commands, values = [], []
     for entry in COMMANDS:
         flags = " ".join(flag for each in _options(entry) for flag in each.flags)
@@ -124,18 +120,7 @@ def _bash_value(option: Argument) -> str | None:
             return "compopt +o bashdefault +o default -o dirnames 2>/dev/null"
         case "file":
             return ":"
-        case (
-            "text"
-            | "rows"
-            | "number"
-            | "level"
-            | "seconds"
-            | "size"
-            | "time"
-            | "duration"
-            | "named"
-            | "assigned"
-        ):
+        case _:
             return "compopt +o bashdefault +o default 2>/dev/null"
 
 
@@ -171,7 +156,7 @@ fi
 
 
 def zsh() -> str:
-    """Make the script for zsh."""
+    """Return the script for zsh."""
     commands = [
         f"        {_quote(f'{_zsh_text(word)}:{_about(word)}')}"
         for word in first_words()
@@ -213,7 +198,7 @@ def _zsh_group(word: str, members: list[Entry]) -> str:
 
 
 def _about(word: str) -> str:
-    """Say what stands behind a first word: a command, or several."""
+    """Return the summary of a first word: of a command, or the names of several."""
     members = group(word)
     summaries = {entry.name: entry.summary for entry in COMMANDS}
     return ", ".join(map(_second, members)) if members else summaries[word]
@@ -245,26 +230,14 @@ def _zsh_positional(argument: Argument) -> str:
 
 def _zsh_action(argument: Argument) -> str:
     match argument.kind:
-        case (
-            "switch"
-            | "text"
-            | "rows"
-            | "number"
-            | "level"
-            | "seconds"
-            | "size"
-            | "time"
-            | "duration"
-            | "named"
-            | "assigned"
-        ):
-            return ""
         case "choice":
             return f"({' '.join(argument.choices)})"
         case "directory":
             return "_files -/"
         case "file":
             return "_files"
+        case _:
+            return ""
 
 
 def _zsh_text(text: str) -> str:
@@ -285,7 +258,7 @@ complete -c headrace -f
 
 
 def fish() -> str:
-    """Make the script for fish."""
+    """Return the script for fish."""
     first = "-n __fish_use_subcommand"
     lines = [
         f"complete -c headrace {first} -l {flag.removeprefix('--')}" for flag in GLOBAL
@@ -330,18 +303,7 @@ def _fish_argument(argument: Argument) -> str:
             words.append("-x -a '(__fish_complete_directories)'")
         case "file":
             words.append("-r -F" if argument.flags else "-F")
-        case (
-            "text"
-            | "rows"
-            | "number"
-            | "level"
-            | "seconds"
-            | "size"
-            | "time"
-            | "duration"
-            | "named"
-            | "assigned"
-        ):
+        case _:
             if argument.flags:
                 words.append("-x")
     if not words:

@@ -1,4 +1,4 @@
-"""Printing what is reached in a graph.
+"""Printing nodes and edges of a graph.
 
 Imported when a command runs, not when its help is shown.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from headrace.kernel.graph import Followed, Reached
 
 _LINES = 256
-"""Lines that are written together."""
+"""Lines in one write."""
 
 
 def print_steps(
@@ -29,7 +29,7 @@ def print_steps(
     named: bool,
     seed: str | None = None,
 ) -> None:
-    """Print what is reached in a form, as it is reached."""
+    """Print nodes and edges in a format, as they are reached."""
     drawing = DRAWINGS.get(form)
     if drawing is None:
         lines = as_ndjson(steps, edges=edges, named=named, seed=seed)

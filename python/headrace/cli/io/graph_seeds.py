@@ -1,4 +1,4 @@
-"""Nodes to begin with: those that a command line names, and those that rows do.
+"""Start nodes of a walk, from the command line and from rows on standard input.
 
 Imported when a command runs, not when its help is shown.
 """
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _FIRST = 10
-"""Lines without a seed that are told of."""
+"""Lines without a seed that the event names."""
 
 _LARGEST = 400
-"""Powers of ten up to which a node may be a number."""
+"""Largest power of ten of a node that is a number."""
 
 
 class Skipped(NamedTuple):
-    """A line that names no node."""
+    """A line without a node."""
 
     line: int
     reason: str
 
 
 class Seeds:
-    """The nodes to begin with, in order; lines without one are counted."""
+    """The start nodes in order; lines without one are counted."""
 
     def __init__(self, options: Namespace) -> None:
         self._named: list[str] = options.seed or []
@@ -42,7 +42,7 @@ class Seeds:
         self.first_skipped: list[Skipped] = []
         if not self._named and self._field is None:
             raise UsageError(
-                "say where to begin: --seed ID, or --seed-field FIELD with rows on "
+                "name the start nodes: --seed ID, or --seed-field FIELD with rows on "
                 "standard input"
             )
         for seed in self._named:
@@ -51,7 +51,7 @@ class Seeds:
 
     @property
     def live(self) -> bool:
-        """Whether some may still have to come."""
+        """Whether more may arrive on standard input."""
         return self._field is not None
 
     def __iter__(self) -> Iterator[str]:
@@ -79,7 +79,7 @@ class Seeds:
 
 
 def seed_of(row: bytes, field: str) -> str | Skipped:
-    """Return the node that a row names, as its edges do; or why there is none.
+    """Return the node in a field of a row, spelled as in edges; or why there is none.
 
     >>> seed_of(b'{"id": 1.50}', "id"), seed_of(b'{"a": {"id": "x"}}', "a.id")
     ('1.5', 'x')
@@ -102,7 +102,7 @@ def seed_of(row: bytes, field: str) -> str | Skipped:
 
 
 def _at(value: object, field: str) -> object:
-    """Return the field of a value, or where it has none of that name, one within another."""
+    """Return a field of a value; if it has none of that name, a.b is the field b of a."""
     if isinstance(value, dict) and field in value:
         return value[field]
     for name in field.split("."):
@@ -113,12 +113,12 @@ def _at(value: object, field: str) -> object:
 
 
 def _digits(number: float | Decimal) -> str | Skipped:
-    """Write a number as the text that it is as a node."""
+    """Return the text of a number as a node."""
     if isinstance(number, int):
         return str(number)
     exact = Decimal(repr(number)) if isinstance(number, float) else number
     if abs(exact.adjusted()) > _LARGEST:
-        return Skipped(0, "a number that is out of all bounds")
+        return Skipped(0, "a number that is too large or too small")
     digits = Context(prec=len(exact.as_tuple().digits)).normalize(exact)
     return f"{digits:f}" if digits else "0"
 

@@ -1,4 +1,4 @@
-"""What commands do and say that build or update indexes of any kind.
+"""Building, updating and checking an index of any kind, with their events.
 
 Imported when a command runs, not when its help is shown.
 """
@@ -10,18 +10,16 @@ import shlex
 import time
 from contextlib import contextmanager
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import headrace
 from headrace.api.index.build import MEMORY, where_of
 from headrace.api.index.graph import GraphIndex
 from headrace.api.index.report import invalid
 from headrace.cli.commands.index_build import VERSIONS
 from headrace.cli.console import counted, ending_cleanly
-from headrace.cli.options.graph import say_no_edges
-from headrace.cli.options.index import refuse_key_of_graph
+from headrace.cli.io.index_trouble import fields_seen, say_no_edges
+from headrace.cli.io.report import print_report
 from headrace.errors import KeyIndexError, UsageError
 from headrace.kernel.graph import GraphWritten
 from headrace.store.files.atomic import destination, replacing
@@ -44,7 +42,7 @@ if TYPE_CHECKING:
 def _skipped_to(
     path: str | None, location: str
 ) -> Iterator[Callable[[Sequence[Skipped]], None] | None]:
-    """Write lines without a key to a file, which is there when all is done."""
+    """Write lines without a key to a file, which appears when it is complete."""
     if path is None:
         yield None
         return
@@ -67,7 +65,7 @@ def _as_line(location: str, row: Skipped) -> bytes:
 def _say_upgraded(
     console: Console, built: Built[Written] | Built[GraphWritten]
 ) -> None:
-    """Say that version 1 had no room."""
+    """Emit an event about version 1 having no room."""
     written = built.written
     if written.why is not None:
         console.emit(
@@ -86,10 +84,10 @@ def build_as_asked(
     say_start: Callable[[str], None],
     say_mistyped: Callable[[str, str], None],
 ) -> None:
-    """Build an index of each file or set, and say what came of it.
+    """Build an index of each file or set, and emit events about them.
 
-    `say_start` is called with each, and `say_mistyped` with the fields of its first rows
-    too, if no row is in its index.
+    `say_start` is called with each location; `say_mistyped` with the location and the fields
+    of its first rows, if no row is in the index.
     """
     _refuse_for_several(options, len(sources))
     every = [subject_of(source) for source in sources]
@@ -103,7 +101,7 @@ def build_as_asked(
             sources,
             memory=options.memory,
             threads=options.threads,
-            index=options.out,
+            index=options.index,
             index_dir=options.index_dir,
             force=options.force,
             strict=options.strict,
@@ -128,29 +126,29 @@ def build_as_asked(
 
 
 def _refuse_for_several(options: Namespace, count: int) -> None:
-    """Raise if something is said of one file, and there are more."""
+    """Raise if an option is for one file, and there are more."""
     if count > 1:
-        if options.out is not None:
-            raise UsageError(f"--out: there is an index for each of {count} files")
+        if options.index is not None:
+            raise UsageError(f"--index: there is an index for each of {count} files")
         if options.errors is not None:
-            raise UsageError("--errors keeps lines of one file; name one")
+            raise UsageError("--errors is for one FILE; name one")
 
 
 def _say_complete(
     console: Console, built: Built[Written] | Built[GraphWritten], duration: int
 ) -> None:
-    """Say what is in an index that was built, and what is not."""
+    """Emit an event with the counts of an index that was built."""
     skipped = built.lines.skipped
     causes = ", ".join(f"{count} {cause}" for cause, count in skipped.items())
     places = [
         f"line {row.line}, byte {row.offset}: {row.reason}"
         for row in built.first_skipped
     ]
-    passed_over = f"; passed over: {causes}" if causes else ""
+    not_indexed = f"; not indexed: {causes}" if causes else ""
     records, counts = _counted(built)
     console.emit(
         "build_complete",
-        "\n  ".join([f"{_in_words(built)}{passed_over}", *places]),
+        "\n  ".join([f"{_in_words(built)}{not_indexed}", *places]),
         index=str(built.path),
         records=records,
         skipped=sum(skipped.values()),
@@ -167,12 +165,12 @@ def _say_complete(
 def _say_compacted(
     console: Console, built: Built[Written] | Built[GraphWritten]
 ) -> None:
-    """Say that base and delta are one index."""
+    """Emit an event about a merged index and delta."""
     _say_upgraded(console, built)
     records, counts = _counted(built)
     console.emit(
         "index_compacted",
-        f"{_in_words(built)}; one index with its delta",
+        f"{_in_words(built)}; the delta is merged",
         index=str(built.path),
         records=records,
         **counts,
@@ -184,7 +182,7 @@ def _say_compacted(
 def _counted(
     built: Built[Written] | Built[GraphWritten],
 ) -> tuple[int, dict[str, int]]:
-    """Return how many rows an index has, and what else it counts."""
+    """Return the rows of an index, and its other counts."""
     written = built.written
     if isinstance(written, GraphWritten):
         return written.edges, {"nodes": written.nodes, "predicates": written.predicates}
@@ -209,7 +207,7 @@ def update_as_asked(
     console: Console,
     update: Callable[..., Updated[Written]] | Callable[..., Updated[GraphWritten]],
 ) -> int:
-    """Bring an index up to date, and say what came of it."""
+    """Update an index, and emit events about it."""
     subject = subject_of(options.file)
     location, size = subject.location, subject.size
 
@@ -239,7 +237,7 @@ def compact_as_asked(
     console: Console,
     compact: Callable[..., Built[Written] | Built[GraphWritten] | None],
 ) -> int:
-    """Make one index of an index and its delta, and say what came of it."""
+    """Merge an index and its delta, and emit events about it."""
 
     def work() -> None:
         with ending_cleanly():
@@ -284,11 +282,11 @@ def _say_updated(
 
 
 def _say_up_to_date(console: Console, location: str, *, revalidated: bool) -> None:
-    """Say that an index has all rows."""
+    """Emit events about an index that has all rows."""
     if revalidated:
         console.emit(
             "index_revalidated",
-            f"{location}: looks different and is the same; its index has taken note",
+            f"{location}: looks different, but is the same; its index records that",
             source=location,
         )
     console.emit("update_mode", f"{location}: the index is up to date", mode="none")
@@ -297,7 +295,7 @@ def _say_up_to_date(console: Console, location: str, *, revalidated: bool) -> No
 def _unless_full_required(
     options: Namespace, console: Console, location: str, work: Callable[[], None]
 ) -> int:
-    """Say that only building an index anew helps, where that is so; the exit code is 1 then."""
+    """Return 0, or 1 with an event if the index must be built again."""
     try:
         work()
     except KeyIndexError as error:
@@ -313,13 +311,13 @@ def _say_full_required(
     options: Namespace, console: Console, location: str, reason: str
 ) -> None:
     graph = " --graph" if options.graph else ""
-    if options.key is not None:
-        graph += f" --key {shlex.quote(options.key)}"
+    if options.on is not None:
+        graph += f" --on {shlex.quote(','.join(options.on))}"
     where = where_of(options.index, options.index_dir)
-    place = place_options(where).replace("--out", "--index")
+    place = place_options(where)
     console.emit(
         "update_mode",
-        f"{location}: the index has to be built anew ({reason}): "
+        f"{location}: the index must be built again ({reason}): "
         f"run `headrace index update {location}{graph}{place} --full`",
         mode="full_required",
         reason=reason,
@@ -329,7 +327,7 @@ def _say_full_required(
 def check_as_asked(
     options: Namespace, console: Console, check: Callable[..., dict[str, Any]]
 ) -> int:
-    """Print whether an index can be used."""
+    """Print whether an index can be used; return 1 if not."""
     total = subject_of(options.file).size
     try:
         with console.progress() as report:
@@ -342,26 +340,20 @@ def check_as_asked(
     except KeyIndexError as error:
         if error.kind == "missing":
             missing = invalid(Unreadable(Path(error.index), "missing", error.reason))
-            console.text(json.dumps(missing) + "\n")
+            print_report(missing, options, console)
         raise
-    console.text(json.dumps(found) + "\n")
+    print_report(found, options, console)
     return 0 if found["valid"] and found["fresh"] else 1
-
-
-def fields_seen(location: str) -> list[str]:
-    """List the fields of the first rows, for whoever has mistyped one."""
-    if not (Path(location).is_file() or Path(location).is_dir()):
-        # A pipe, or several sources under one name, cannot be read again.
-        return []
-    rows = islice(headrace.open(location).records(on_error="skip"), 100)
-    names = (name for row in rows if isinstance(row, dict) for name in row)
-    return list(dict.fromkeys(names))[:20]
 
 
 def build(options: Namespace, console: Console) -> int:
     """Build a graph index."""
     _refuse_keys(options)
-    names = {"from": options.from_, "pred": options.pred, "to": options.to}
+    names = {
+        "from": options.from_field,
+        "pred": options.pred_field,
+        "to": options.to_field,
+    }
 
     def say_start(location: str) -> None:
         console.emit(
@@ -373,11 +365,11 @@ def build(options: Namespace, console: Console) -> int:
 
     build = partial(
         GraphIndex.build_each,
-        from_field=options.from_,
-        pred_field=options.pred,
-        to_field=options.to,
-        incoming=options.reverse,
-        index_version=VERSIONS[options.format],
+        from_field=options.from_field,
+        pred_field=options.pred_field,
+        to_field=options.to_field,
+        incoming=options.incoming,
+        index_version=VERSIONS[options.index_version],
     )
     build_as_asked(
         options,
@@ -392,40 +384,46 @@ def build(options: Namespace, console: Console) -> int:
 
 def _refuse_keys(options: Namespace) -> None:
     if options.on is not None or options.mode != "multi" or options.compact:
-        raise UsageError("--on, --mode and --compact are of keys; leave --graph out")
-    if options.from_ is None or options.to is None:
+        raise UsageError("--on, --mode and --compact are for keys; leave --graph out")
+    if options.from_field is None or options.to_field is None:
         raise UsageError(
-            "name the fields of an edge: --from FIELD --pred FIELD --to FIELD"
+            "name the fields of an edge: --from-field FIELD --pred-field FIELD "
+            "--to-field FIELD"
         )
+
+
+def _refuse_key(options: Namespace) -> None:
+    if options.on is not None:
+        raise UsageError("--graph: a file has one graph index; leave --on out")
 
 
 def check(options: Namespace, console: Console) -> int:
     """Print whether a graph index can be used."""
-    refuse_key_of_graph(options)
+    _refuse_key(options)
     return check_as_asked(options, console, partial(GraphIndex.check, options.file))
 
 
 def stats(options: Namespace, console: Console) -> int:
     """Print the numbers of a graph index."""
-    refuse_key_of_graph(options)
+    _refuse_key(options)
     found = GraphIndex.stats(
         options.file, index=options.index, index_dir=options.index_dir
     )
-    console.text(json.dumps(found, indent=2 if options.pretty else None) + "\n")
+    print_report(found, options, console)
     return 0
 
 
 def compact(options: Namespace, console: Console) -> int:
-    """Make one index of a graph index and its delta."""
-    refuse_key_of_graph(options)
+    """Merge a graph index and its delta."""
+    _refuse_key(options)
     memory = MEMORY if options.memory is None else options.memory
     compact = partial(GraphIndex.compact, options.file, memory=memory)
     return compact_as_asked(options, console, compact)
 
 
 def update(options: Namespace, console: Console) -> int:
-    """Bring a graph index up to date."""
-    refuse_key_of_graph(options)
+    """Update a graph index."""
+    _refuse_key(options)
     spark = (options.master, options.partition_bytes)
     if options.engine != "local" or spark != (None, None):
         raise UsageError(

@@ -1,4 +1,4 @@
-"""Reading FILEs as the options ask, and printing rows.
+"""Opening FILEs with the options of a command, and printing rows.
 
 Imported when a command runs, not when its help is shown.
 """
@@ -32,7 +32,7 @@ MOST_HELD = 100_000
 
 
 def files(options: Namespace) -> list[str]:
-    """List the FILEs asked for: standard input if there are none."""
+    """List the FILEs [default: standard input]."""
     if options.files:
         return list(options.files)
     if sys.stdin is None or sys.stdin.isatty():
@@ -52,7 +52,7 @@ def stdin_waits() -> bool:
 
 
 def open_dataset(options: Namespace, files: str | Sequence[str]) -> Dataset[bytes]:
-    """Open FILEs as the options ask."""
+    """Open FILEs with the options of a command."""
     return headrace.open(
         files,
         raw=True,
@@ -75,7 +75,7 @@ def print_rows(
     *,
     must_deliver: bool = False,
 ) -> int:
-    """Print the rows that `choose` takes from FILEs, and give the exit code.
+    """Print the rows that `choose` takes from FILEs, and return the exit code.
 
     A row that is too long is left out, or with `must_deliver` a failure.
     """
@@ -97,7 +97,7 @@ def print_rows(
 
 
 def last_rows(dataset: Dataset[bytes], count: int) -> Iterable[Batch]:
-    """Give the last rows: few from the end, many in order, so that none are held."""
+    """Return the last rows: few are read from the end, many in order, so that none are held."""
     if count <= MOST_HELD:
         return dataset.tail_batches(count)
     total = len(dataset)
@@ -108,12 +108,12 @@ def last_rows(dataset: Dataset[bytes], count: int) -> Iterable[Batch]:
 def watching(
     sources: Sequence[Source], report: Progress, bytes_done: Callable[[], int]
 ) -> Iterator[None]:
-    """Report how much is read, from beside: whoever waits for a row cannot."""
+    """Report how much is read, in another thread: the one that waits for a row cannot."""
     total = total_size(sources)
     done = threading.Event()
 
     def watch() -> None:
-        # Whoever writes the rows will notice as well that nobody reads them.
+        # The thread that writes rows notices too that the reader has gone.
         with suppress(OutputClosedError):
             while not done.wait(BAR_EVERY):
                 report(bytes_done(), total)

@@ -1,7 +1,7 @@
-"""Accounting for the lines a command read: each is a record, blank, bad or too long.
+"""Counts of the lines a command read: each is a record, blank, bad or too long.
 
-Lines are checked only where somebody wants to know, for ``--stats`` or
-``--strict``. A row that is too long cannot be printed, so that is always said.
+Lines are checked only for ``--stats`` and ``--strict``. A row that is too long cannot be
+printed, so a warning always says so.
 """
 
 from __future__ import annotations
@@ -9,18 +9,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.errors import LineTooLongError
-from headrace.kernel.tally import FIRST_BAD, Stats, Tally
-from headrace.kernel.values import MAX_DEPTH
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
     from headrace.api.dataset import Batch
     from headrace.cli.console import Console
+    from headrace.kernel.tally import Stats
 
 
 class Place(NamedTuple):
-    """Where a line is bad. From the end of a file, lines are not counted."""
+    """The place of a bad line. Read from the end of a file, lines have no number."""
 
     path: str
     line: int | None
@@ -33,7 +32,7 @@ class Place(NamedTuple):
 
 
 class Account:
-    """The lines of one command."""
+    """The counts of one command."""
 
     def __init__(
         self, options: Namespace, console: Console, *, must_deliver: bool = False
@@ -43,22 +42,25 @@ class Account:
         self._strict: bool = options.strict
         self._limit: int = options.max_line
         self._must_deliver = must_deliver
-        self._stats = Stats()
+        self._stats: Stats | None = None
         self._bad: list[Place] = []
 
     @property
     def checking(self) -> bool:
-        """Whether somebody wants to know what kind each line is."""
+        """Whether the kind of each line is needed."""
         return self._wanted or self._strict
 
     @property
     def refused(self) -> bool:
-        """Whether ``--strict`` has something against the lines so far."""
+        """Whether ``--strict`` found a bad line so far."""
         return self._strict and bool(self._bad)
 
     def add(self, batch: Batch) -> None:
-        """Account for rows of a data set."""
+        """Count rows of a data set."""
         if self.checking:
+            from headrace.kernel.tally import Tally
+            from headrace.kernel.values import MAX_DEPTH
+
             tally = Tally(batch.path, MAX_DEPTH)
             tally.add(batch.rows)
             self.add_stats(tally.stats, numbered=batch.numbered)
@@ -67,29 +69,34 @@ class Account:
             self._warn(batch.path, batch.line(position), offset, length)
 
     def add_stats(self, stats: Stats, *, numbered: bool = True) -> None:
-        """Account for lines that were counted elsewhere."""
+        """Add lines that were counted elsewhere."""
+        from headrace.kernel.tally import FIRST_BAD
+
         places = (
             Place(bad.path, bad.line if numbered else None, bad.offset, bad.reason)
             for bad in stats.first_bad
         )
-        self._stats += stats
+        self._stats = stats if self._stats is None else self._stats + stats
         self._bad = [*self._bad, *places][:FIRST_BAD]
 
     def report(self) -> None:
-        """Say what ``--stats`` asks for, also of work that was cut short."""
+        """Emit the counts of ``--stats``, also of interrupted work."""
         if not self._wanted:
             return
+        from headrace.kernel.tally import Stats
+
+        stats = self._stats or Stats()
         counts = {
-            "lines": self._stats.lines,
-            "records": self._stats.records,
-            "blank": self._stats.blank,
-            "bad": self._stats.bad,
-            "too_long": self._stats.too_long,
+            "lines": stats.lines,
+            "records": stats.records,
+            "blank": stats.blank,
+            "bad": stats.bad,
+            "too_long": stats.too_long,
         }
         said = " / ".join(
             f"{name.replace('_', ' ')} {count}" for name, count in counts.items()
         )
-        more = self._stats.bad + self._stats.too_long - len(self._bad)
+        more = stats.bad + stats.too_long - len(self._bad)
         places = [*map(str, self._bad), *([f"and {more} more"] if more else [])]
         self._console.emit(
             "stats",
@@ -99,7 +106,7 @@ class Account:
         )
 
     def verdict(self) -> int:
-        """Give the exit code, which only ``--strict`` makes a failure."""
+        """Return the exit code: 1 if ``--strict`` found a bad line."""
         if not self.refused:
             return 0
         first = self._bad[0]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 EVERY = 5.0
 
 _BEGIN = b"# HELP storage_"
-"""What a file of metrics begins with."""
+"""The first bytes of a file of metrics."""
 
 
 @contextmanager
@@ -33,9 +33,7 @@ def telling(
     """Keep the file up to date while the block runs, and once more at its end."""
     target = destination(path)
     _refuse_other_data(target)
-    _write(
-        writer, directory, target
-    )  # if that is impossible, it is said before any record
+    _write(writer, directory, target)  # a failure is reported before any record is read
     ended = threading.Event()
 
     def tell() -> None:
@@ -70,7 +68,7 @@ def _refuse_other_data(target: Path) -> None:
 
 
 def _try(writer: LogWriter, directory: str, target: Path, console: Console) -> None:
-    """Write it; records are appended whether or not that is possible."""
+    """Write the file; a failure is a warning, and records are still appended."""
     try:
         _write(writer, directory, target)
     except (HeadraceError, OSError) as error:

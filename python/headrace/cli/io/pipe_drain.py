@@ -1,7 +1,7 @@
-"""How much of what was written to a pipe has left it.
+"""Lines written to a pipe that its reader has read.
 
-What stands in a pipe is lost if its reader ends. Linux says how many bytes that are, also to
-the writer; where the system does not say it, what was written counts as taken.
+Bytes in a pipe are lost if its reader ends. Linux tells the writer how many bytes are in the
+pipe; on other systems, all written bytes count as read.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LOOK_MS = 20
 
 
 class TakenOutput:
-    """The lines on standard output, if that is a pipe: which of them its reader has taken."""
+    """The lines written to a pipe on standard output, and the last that its reader has read."""
 
     def __init__(self) -> None:
         self._descriptor = sys.stdout.fileno()
@@ -38,7 +38,7 @@ class TakenOutput:
         return stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode)
 
     def note(self, block: Block) -> None:
-        """Take note that the lines of a block were written."""
+        """Record that the lines of a block were written."""
         for number, line in block.numbered():
             self._written += len(line) + 1
             self._ends.append((self._written, number))

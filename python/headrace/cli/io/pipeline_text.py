@@ -1,30 +1,24 @@
-"""What the commands about pipelines have in common."""
+"""The progress of a pipeline."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-
-from headrace.cli.argument import Argument
 
 if TYPE_CHECKING:
     from headrace.cli.console import Console
     from headrace.cli.console import Progress as Report
     from headrace.pipeline.report.report import Progress
 
-PIPELINE = Argument(
-    "pipeline", "file", "a pipeline, written as `pipeline init` shows", metavar="FILE"
-)
-
 
 class RunBar:
-    """How far a run is, drawn."""
+    """Draws the progress of a run."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self._title = ""
 
     def tell(self, progress: Progress, report: Report) -> None:
-        """Pass on what a run tells."""
+        """Show the progress of a pass."""
         self._title = f"pass {progress.number} of {progress.passes}, {progress.title}"
         if progress.tasks:
             report(progress.done, progress.tasks)

@@ -1,4 +1,4 @@
-"""The query of a command line, and the values that are given to it.
+"""The query of a command line, its variables and its output format.
 
 Imported when a command runs, not when its help is shown.
 """
@@ -20,11 +20,11 @@ LONGEST = 1 << 20
 
 
 def take_query(options: Namespace) -> None:
-    """Take the query from its file, if there is one; the first word is a FILE then."""
+    """Read the query of --query-file; the first argument is a FILE then."""
     if options.query_file is None:
         if options.query is None:
             raise UsageError(
-                "give a QUERY, or -f FILE with one; see `headrace query --help`"
+                "give a QUERY, or --query-file FILE; see `headrace query --help`"
             )
         return
     if options.query is not None:
@@ -39,7 +39,9 @@ def _text(path: str) -> str:
         with Path(path).open("rb") as file:
             content = file.read(LONGEST + 1)
     if len(content) > LONGEST:
-        raise UsageError(f"{path}: longer than 1 MiB; -f reads a query, not rows")
+        raise UsageError(
+            f"{path}: longer than 1 MiB; --query-file reads a query, not rows"
+        )
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -67,13 +69,13 @@ def _json(name: str, text: str) -> object:
     else:
         if text.strip():
             return value
-        reason = "there is nothing"
+        reason = "it is empty"
     message = f"--argjson {name}={text}: not JSON: {reason}; for a text write --arg"
     raise UsageError(message)
 
 
 def choose_format(options: Namespace) -> None:
-    """Make --raw and --tsv the format they are another word for."""
+    """Turn --raw and --tsv into --format."""
     chosen = [
         *([options.format] if options.format else []),
         *(["raw"] if options.raw else []),

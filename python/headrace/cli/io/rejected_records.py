@@ -1,4 +1,4 @@
-"""Lines of the input that are no records, left out of a log and reported."""
+"""Lines of the input that are not JSON, left out of a log and reported."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from headrace.errors import RefusedRecordError
 
 _INPUT = "-"
-"""What standard input is called."""
+"""The name of standard input."""
 
 
 def refused_records(options: Namespace, console: Console) -> RefusedRecords | None:
-    """Return what becomes of lines that are no records, None if the first ends the run."""
+    """Return the collector of bad lines, None if the first one ends the command."""
     policy = options.on_error
     if options.errors is not None:
         if policy not in (None, "collect"):
@@ -36,7 +36,7 @@ def refused_records(options: Namespace, console: Console) -> RefusedRecords | No
 
 
 def _opened(path: Path) -> BinaryIO:
-    """Open a file for more lines; each is there as soon as the record is refused."""
+    """Open a file for appending; each line is written when its record is refused."""
     from headrace.errors import UnwritableError
     from headrace.store.log.names import is_within_log
 
@@ -50,9 +50,9 @@ def _opened(path: Path) -> BinaryIO:
 
 
 class RefusedRecords:
-    """The lines of one run that are no records; with `tell`, each is reported.
+    """The bad lines of one run; with `tell`, each is reported.
 
-    One of more than `most` bytes is reported without them.
+    A line of more than `most` bytes is reported without its bytes.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class RefusedRecords:
         self._tell = tell
 
     def note(self, number: int, error: RefusedRecordError, line: bytes) -> None:
-        """Take note of line `number` of the input, from 1."""
+        """Count and report line `number` of the input, from 1."""
         from headrace.engines.rows.rejected import as_line, facts
 
         self.count += 1
@@ -80,6 +80,6 @@ class RefusedRecords:
         self._console.emit("bad_row", f"{where}: {error.reason}", **known)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._file is not None:
             self._file.close()

@@ -1,4 +1,4 @@
-"""Where rows go that a writer did not take.
+"""Rows that a writer refused, in a file or as events.
 
 Imported when a command runs, not when its help is shown.
 """
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 
 class Refusals:
-    """Tells of rows of the batch that is being written."""
+    """Reports refused rows of the batch that is being written."""
 
     def __init__(self, tell: Callable[[BadRow], object]) -> None:
         self.rows: RowBatch | None = None
         self._tell = tell
 
     def __call__(self, error: Error) -> None:
-        """Pass a row on, with its bytes if there are any."""
+        """Report a row, with its bytes if there are any."""
         raw = None
         if isinstance(error, JsonTooLargeError):
             reason = (
@@ -46,7 +46,7 @@ class Refusals:
 
 @contextmanager
 def collecting(path: str | None, console: Console) -> Iterator[Refusals]:
-    """Write refused rows to a file, which is there when all is done, or say them."""
+    """Write refused rows to a file, which appears when it is complete, or emit events."""
     if path is None:
         yield Refusals(telling(console))
         return

@@ -1,4 +1,4 @@
-"""Where the answers of a query go, and the rows that have none.
+"""Writing the answers of a query, and its bad rows.
 
 Imported when a command runs, not when its help is shown.
 """
@@ -29,7 +29,7 @@ STDOUT = "-"
 
 
 def policy(options: Namespace, default: OnError = "abort") -> OnError:
-    """Say what a bad row does. Whoever says where bad rows go asks for them."""
+    """Return what to do with a bad row; --errors implies collect."""
     if options.strict:
         if options.on_error in ("skip", "collect"):
             raise UsageError(
@@ -52,7 +52,7 @@ def policy(options: Namespace, default: OnError = "abort") -> OnError:
 def errors_to(
     options: Namespace, console: Console, default: OnError = "abort"
 ) -> Errors | None:
-    """Say where bad rows go: to a file, or as they come to standard error."""
+    """Return where bad rows go: to a file, or as events to standard error."""
     if policy(options, default) != "collect":
         return None
     if options.errors is None:
@@ -67,7 +67,7 @@ def errors_to(
 
 
 def telling(console: Console) -> Callable[[BadRow], None]:
-    """Return a function that says of a bad row what is known of it."""
+    """Return a function that emits an event about a bad row."""
 
     def tell(row: BadRow) -> None:
         known = facts(row)
@@ -100,10 +100,10 @@ def deliver(
     options: Namespace,
     console: Console,
 ) -> None:
-    """Print the answers, or write them to a file, and say what is to be said of them."""
+    """Print the answers, or write them to a file, and emit notes about them."""
 
     def bytes_done() -> int:
-        # There is another run whenever the answers are read.
+        # Each reading of the answers is another run.
         return asked.report.bytes_done()
 
     with (
@@ -124,9 +124,9 @@ def deliver(
 
 
 def say_bad(bad: int, options: Namespace, console: Console) -> None:
-    """Say how many rows were passed over; who asked for the counts will see it there."""
+    """Emit how many rows were skipped, except where --stats does."""
     if bad and not (options.stats and options.errors is None):
         rows = "1 bad row was" if bad == 1 else f"{bad} bad rows were"
         kept = "" if options.errors is None else f"; see {options.errors}"
-        message = f"{rows} passed over{kept}"
+        message = f"{rows} skipped{kept}"
         console.emit("bad_rows", message, bad=bad, errors=options.errors)

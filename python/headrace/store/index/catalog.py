@@ -168,7 +168,7 @@ def key_options(fields: Sequence[str], where: Where) -> str:
 
     >>> from headrace.store.index.file import Where
     >>> key_options(["id"], Where()), key_options(["a b", "c"], Where(path="x.jnx"))
-    ('--on id', "--on 'a b,c' --out x.jnx")
+    ('--on id', "--on 'a b,c' --index x.jnx")
     """
     return f"--on {shlex.quote(_text(fields))}{place_options(where)}"
 

@@ -84,7 +84,7 @@ class Where:
 
 def place_options(where: Where) -> str:
     """Return the options of `headrace index build` for an index in this place."""
-    named = (("--out", where.path), ("--index-dir", where.directory))
+    named = (("--index", where.path), ("--index-dir", where.directory))
     return "".join(f" {flag} {shlex.quote(to)}" for flag, to in named if to is not None)
 
 

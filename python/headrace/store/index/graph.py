@@ -75,9 +75,13 @@ INDEXES = Catalog("graph index", GraphIndexError, read, SUFFIX, named=False)
 
 def build_options(fields: EdgeFields, where: Where, *, reverse: bool = False) -> str:
     """Return the options of `headrace index build` for an index of edges."""
-    named = (("--from", fields.from_), ("--pred", fields.pred), ("--to", fields.to))
+    named = (
+        ("--from-field", fields.from_),
+        ("--pred-field", fields.pred),
+        ("--to-field", fields.to),
+    )
     ends = [
         f"{flag} {shlex.quote(field)}" for flag, field in named if field is not None
     ]
-    extra = " --reverse" if reverse else ""
+    extra = " --incoming" if reverse else ""
     return f"--graph {' '.join(ends)}{extra}{place_options(where)}"

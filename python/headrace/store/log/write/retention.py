@@ -70,8 +70,8 @@ def retention(
     """Return what to keep; raise if an option is invalid."""
     if max_age is None and max_bytes is None and before_line is None:
         raise UsageError(
-            "what is to be kept? give an age (retain_age, --max-age), a size "
-            "(retain_bytes, --max-bytes) or a line (before_line, --before-line)"
+            "what is to be kept? give an age (retain_age, --retain-age), a size "
+            "(retain_bytes, --retain-bytes) or a line (before_line, --before-line)"
         )
     if before_line is not None and (type(before_line) is not int or before_line < 1):
         raise UsageError(f"before_line {before_line!r}: lines count from 1")

@@ -1,0 +1,77 @@
+"""Flags of jq and of former versions, and what to write instead.
+
+They are not accepted: the message about an unknown option says which one is meant.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_JQ = {
+    **dict.fromkeys(("-s", "--slurp"), "for an array of all rows write --stream"),
+    **dict.fromkeys(
+        ("-n/--limit:", "--null-input"),
+        "a query without rows needs one: echo null | headrace query QUERY",
+    ),
+    **dict.fromkeys(("-c", "--compact-output"), "each answer is one line already"),
+    **dict.fromkeys(
+        ("-e", "--exit-status"), "the exit code is that of the run, not of the answer"
+    ),
+    **dict.fromkeys(("-R", "--raw-input"), "each line is a JSON value; text is no row"),
+    **dict.fromkeys(
+        ("--slurpfile", "--rawfile"), "write --name NAME=FILE and @NAME in the query"
+    ),
+    **dict.fromkeys(
+        ("-C", "--color-output", "--tab", "--indent"),
+        "answers are one line each; for people write --format table",
+    ),
+    **dict.fromkeys(
+        ("-j", "--join-output", "-a"), "write -r for strings without quotes"
+    ),
+    **dict.fromkeys(("-f", "--from-file", "--file"), "write --query-file FILE"),
+}
+
+_OF_COMMANDS = {
+    "query": _JQ | {"--threads": "a query uses one thread; leave it out"},
+    "index build": {
+        "--out": "write --index FILE",
+        "--format": "write --index-version",
+        "--reverse": "write --incoming",
+        "--pred": "write --pred-field FIELD",
+    },
+    "index get": {
+        "--graph": "a graph index has edges, not keys; run `headrace graph expand --edges FILE "
+        "--seed ID --hops 1 --emit-edges`",
+        "--strict": "write --require-index",
+    },
+    "graph expand": {"--explain=plan": "write --explain"},
+    "graph path": {"--explain=plan": "write --explain"},
+    "log stats": {"--format": "write --json or --prometheus"},
+    "log retain": {"--max-bytes": "write --retain-bytes"},
+    "shard write": {"--name": "write --set-name"},
+}
+
+_EVERYWHERE = {
+    "--rev": "write --reverse",
+    "--null": "write --nulls drop or --nulls emit",
+    "--key": "write --on FIELD[,FIELD...]",
+    "--left-key": "write --left-on",
+    "--right-key": "write --right-on",
+    "--fallback": "write --require-index to fail where no index can be used",
+    "--from": "write --from-field FIELD",
+    "--to": "write --to-field FIELD",
+    "--pretty": "text is for people, --json for programs",
+    "--compress": "write --codec",
+    "--max-age": "write --retain-age",
+    "--older-than": "write --grace",
+    "--rows": "write --limit, or -n",
+}
+
+
+def spelled_here(command: str, words: Iterable[str]) -> str | None:
+    """Return what to write in a command instead of a flag among the words of an error."""
+    meant = {**_EVERYWHERE, **_OF_COMMANDS.get(command, {})}
+    return next((meant[word] for word in words if word in meant), None)
