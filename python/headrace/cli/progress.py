@@ -22,7 +22,7 @@ EVENT_EVERY = 0.5
 
 
 class Pace:
-    """Decides when progress is due: after `PATIENCE`, then every so many seconds."""
+    """Decides when progress is due: after `PATIENCE`, then every `every` seconds."""
 
     def __init__(self, every: float, clock: Callable[[], float]) -> None:
         self._clock = clock

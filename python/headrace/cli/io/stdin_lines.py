@@ -73,7 +73,7 @@ class WaitingLines:
             self._ended = self._cut = True
 
     def _end(self) -> int:
-        """Return where the lines end that are taken at once."""
+        """Return the end of the lines that the next batch takes."""
         if self._newlines == 0:
             return len(self._held)
         end = self._held.rfind(b"\n", 0, MOST_BYTES) + 1
