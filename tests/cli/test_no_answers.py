@@ -23,7 +23,6 @@ def rows(tmp_path):
     [
         (["k.upper"], NULL + "no row has upper (did you mean upper()?)"),
         (["length"], NULL + "no row has length (did you mean len()?)"),
-        (["None"], NULL + "no row has None (did you mean null?)"),
         (["name"], NULL + "no row has name (did you mean who.name?)"),
         (["idd"], NULL + "no row has idd (did you mean id?)"),
         (["{idd} | idd"], NULL + "no row has idd (did you mean id?)"),

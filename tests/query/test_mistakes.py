@@ -82,6 +82,8 @@ MISTAKES = [
     ("us.join(@o)", 3, "on: id"),
     ("@nope.count()", 1, "--name nope=FILE"),
     ("xs.fold(0)", 3, "(total, x) => total + x"),
+    ("k == True", 6, "write true"),
+    ("k != None", 6, "write null"),
     ("us.sum('v')", 8, "write v"),
     ("us.sort(v, reverse: true)", 12, "sort(-key)"),
     ('f"{v:5q}"', 6, "{x:08.2f}"),

@@ -28,6 +28,12 @@ KEYWORDS = frozenset(
     }
 )
 
+FOREIGN_CONSTANTS = {
+    "True": "true", "TRUE": "true", "False": "false", "FALSE": "false",
+    "None": "null", "NULL": "null", "nil": "null", "undefined": "null",
+}  # fmt: skip
+"""Constants of other languages, each with ours: as field names, they would be null in every row."""
+
 LONGEST_NUMBER = 640
 """Maximum length of a number: Python converts this many digits at any setting."""
 

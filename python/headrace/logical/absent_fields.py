@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.kernel.builtins import builtins
 from headrace.language import ast, traversal
+from headrace.language.tokens import FOREIGN_CONSTANTS
 from headrace.logical.demand import NOTHING
 from headrace.suggestion import nearest
 
@@ -27,10 +28,6 @@ MOST_ROWS = 1000
 """Number of rows that are sampled."""
 
 _MOST_NAMED = 3
-_CONSTANTS = {"None": "null", "nil": "null", "undefined": "null"} | {
-    "True": "true",
-    "False": "false",
-}
 _FUNCTIONS = {"length": "len", "size": "len", "mean": "avg"}
 
 
@@ -181,8 +178,8 @@ def _meant(
 ) -> str:
     if path is not None:
         return path
-    if name in _CONSTANTS:
-        return _CONSTANTS[name]
+    if name in FOREIGN_CONSTANTS:
+        return FOREIGN_CONSTANTS[name]
     if called := _function(name):
         return called
     if near := nearest(name, paths):

@@ -11,7 +11,7 @@ from headrace.language.grammar.cursor import MATCH_HINT
 from headrace.language.grammar.parts import arguments, arms, loops, names, parameter
 from headrace.language.grammar.patch import patch
 from headrace.language.grammar.patterns import LITERAL_WORDS
-from headrace.language.tokens import KEYWORDS, TokenKind
+from headrace.language.tokens import FOREIGN_CONSTANTS, KEYWORDS, TokenKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,6 +76,11 @@ def _word(parser: Parser) -> Routine[Node]:
         found = ast.Call(token.text, given, span=cursor.since(token))
         if token.text == "env":
             found = cursor.environment(token, found)
+    elif token.text in FOREIGN_CONSTANTS:
+        ours = FOREIGN_CONSTANTS[token.text]
+        reason = f"{token.text} is no constant"
+        hint = f'write {ours}; for a field of that name $["{token.text}"]'
+        raise cursor.error(token, reason, hint)
     else:
         cursor.advance()
         found = ast.Name(token.text, span=cursor.since(token))
