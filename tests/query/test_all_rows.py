@@ -171,6 +171,11 @@ def test_any_other_tail_gives_one_value(rows, query, value):
     assert lines == (value if isinstance(value, list) else [value])
 
 
+def test_a_limit_of_lines_is_no_limit_of_an_array(rows):
+    with pytest.raises(UsageError, match=r"write \.take\(n\)"):
+        rows.query("$.rows().map(id)", shape="array", limit=2)
+
+
 def test_a_shape_is_that_of_all_rows(rows):
     with pytest.raises(UsageError, match=r"write \$\.rows\(\)\.map"):
         rows.query("id", shape="array")

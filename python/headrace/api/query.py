@@ -58,6 +58,10 @@ def run(dataset: Dataset[Any], query: str, options: QueryOptions) -> QueryResult
     chosen = _chosen(dataset, plan, options)
     main = plan.main
     _refuse_shape(chosen.shape, is_row=isinstance(main, RowPlan))
+    if chosen.shape == "array" and chosen.limit is not None:
+        raise UsageError(
+            "limit (--limit) counts lines, and an array is one line; write .take(n) in the query"
+        )
     backwards = chosen.reverse != (isinstance(main, StreamPlan) and main.reverse)
     if backwards and not all(file.capabilities.reverse for file in dataset.files()):
         raise UsageError("a pipe has no end to begin from; save it to a file first")
