@@ -83,7 +83,7 @@ def headrace_get(path: str, index: str, total: int) -> Outcome:
     """Take the values of rows."""
     from headrace import KeyIndex
 
-    with KeyIndex(path, FIELD, index=index, strict=True) as keys:
+    with KeyIndex(path, FIELD, index=index, require_index=True) as keys:
         return timed(keys.get, total)
 
 
@@ -91,7 +91,7 @@ def cold_get(path: str, index: str, total: int) -> Outcome:
     """Take the values of rows when nothing of the files is in memory."""
     from headrace import KeyIndex
 
-    with KeyIndex(path, FIELD, index=index, strict=True) as keys:
+    with KeyIndex(path, FIELD, index=index, require_index=True) as keys:
         return timed(keys.get, total, Path(path), Path(index), count=COLD)
 
 

@@ -162,9 +162,9 @@ def headrace_replay(directory: str) -> Outcome:
     """Merge the lines of logs by their times, as ``headrace log replay`` does."""
     from headrace.store.files.units import Between
     from headrace.store.log.read.partitions import find_partitions
-    from headrace.store.log.read.replay import Player, Playing
+    from headrace.store.log.read.replay import Player, ReplayRange
 
-    player = Player(Playing(find_partitions([directory]), Between()))
+    player = Player(ReplayRange(find_partitions([directory]), Between()))
 
     def pieces() -> Iterator[bytes]:
         while (found := player.poll()) is not None:

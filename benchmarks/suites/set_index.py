@@ -40,7 +40,7 @@ def rows_by_key(path: str, total: int) -> Outcome:
     """Read rows by the index of the file or the set."""
     from headrace import KeyIndex
 
-    with KeyIndex(path, FIELD, strict=True) as keys:
+    with KeyIndex(path, FIELD, require_index=True) as keys:
         return timed(keys.get, total)
 
 

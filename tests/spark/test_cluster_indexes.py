@@ -98,7 +98,7 @@ def ask(context, paths):
         return run_tasks(spark, query, tasks, tell)
 
     context.patch.setattr(launch, "run_tasks", noting)
-    with headrace.open(paths, index=False) as dataset:
+    with headrace.open(paths) as dataset:
         for query in QUERIES:
             for few in (0, indexed_rows.FEW_ROWS):
                 context.patch.setattr(indexed_rows, "FEW_ROWS", few)
@@ -117,7 +117,7 @@ def test_queries_read_what_an_index_leads_to(driver, tmp_path):
     for path in (shards.path, other):
         headrace.KeyIndex.build(path, "id")
     paths = [str(shards.path), str(other)]
-    with headrace.open(paths, index=False) as dataset:
+    with headrace.open(paths) as dataset:
         local = [repr(outcome(dataset, query, index=False)) for query in QUERIES]
         size = sum(source.size for source in dataset.sources)
     found = driver(ask, paths)

@@ -52,7 +52,7 @@ def test_every_strategy_gives_the_answer_of_one_process(
     monkeypatch.setattr(
         "headrace.engines.spark.query.run.FEW_TASKS", 16 * (strategy == "broadcast")
     )
-    with headrace.open(rows, index=False) as dataset:
+    with headrace.open(rows) as dataset:
         for query in QUERIES:
             shared = {"names": {"users": users}, "size_hints": hints}
             expected = outcome(dataset, query, index=False, **shared)

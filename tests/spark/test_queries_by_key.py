@@ -73,7 +73,7 @@ def test_an_index_changes_nothing(
 ):
     monkeypatch.setattr("headrace.engines.spark.query.indexed_rows.FEW_ROWS", few)
     query = query.replace("C", condition)
-    with headrace.open(paths[some], index=False) as dataset:
+    with headrace.open(paths[some]) as dataset:
         local, *others = (
             outcome(dataset, query, on_error=on_error, **options)
             for options in ({}, {"index": False}, HERE, {"index": False, **HERE})
@@ -83,7 +83,7 @@ def test_an_index_changes_nothing(
 
 def test_tasks_run_for_many_rows_only(spark, paths, monkeypatch, jobs_run):
     query = "$.rows().filter(id in [0, 8]).map(n)"
-    with headrace.open(paths[0], index=False) as dataset:
+    with headrace.open(paths[0]) as dataset:
         expected = outcome(dataset, query)
         assert outcome(dataset, query, **HERE) == expected
         assert jobs_run == []

@@ -80,7 +80,7 @@ def in_a_set(directory, left, right, fields):
 def both(left, rights, query, size, **options):
     """Return what a query gives here without an index, and by tasks with one."""
     asked = {"names": {"other": rights}, "size_hints": {"other": 10**9}, **options}
-    with headrace.open(left, index=False) as dataset, warnings.catch_warnings():
+    with headrace.open(left) as dataset, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         here = outcome(dataset, query, index=False, **asked)
         tasks = outcome(dataset, query, **BY_TASKS, partition_bytes=size, **asked)

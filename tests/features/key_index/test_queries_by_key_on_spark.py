@@ -73,7 +73,7 @@ def compare(monkeypatch, data, paths, other):
     hints = {"other": data.draw(st.sampled_from([1, 10**9]))} if names else {}
     asked = {"names": names, "size_hints": hints, **options}
     spark = {**BY_TASKS, "partition_bytes": data.draw(st.integers(1, 300))}
-    with headrace.open(paths, index=False) as dataset, warnings.catch_warnings():
+    with headrace.open(paths) as dataset, warnings.catch_warnings():
         warnings.simplefilter("ignore", HeadraceWarning)
         expected = outcome(dataset, query, index=False, **asked)
         assert outcome(dataset, query, index=False, **asked, **spark) == expected

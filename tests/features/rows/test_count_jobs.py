@@ -51,7 +51,7 @@ def test_tasks_count_what_one_process_counts(directory, files, partition):
     with headrace.open(paths) as dataset:
         expected = dataset.count(), kept(paths)
     with headrace.open(paths) as dataset:
-        counted = row_counts.count_by_tasks(dataset._open(), done_twice, partition)
+        counted = row_counts.count_by_tasks(dataset.files(), done_twice, partition)
         assert (counted, kept(paths)) == expected
 
 
@@ -66,4 +66,4 @@ def test_what_is_known_is_not_counted_again(directory):
         return []
 
     with headrace.open(path) as dataset:
-        assert row_counts.count_by_tasks(dataset._open(), never, 10) == 50
+        assert row_counts.count_by_tasks(dataset.files(), never, 10) == 50
