@@ -76,6 +76,8 @@ def test_a_name_stands_for_the_value_of_all_rows(rows, query, expected):
         ("$.rows().count() + len()", "row", 20, "-> n |"),
         ("$.rows().take(id)", "row", 15, "$.rows().map(id)"),
         ("$.rows().take($.id)", "row", 15, "-> n |"),
+        ("$.rows().v.sum()", "row", 9, "$.rows().sum(v)"),
+        ("$.rows().filter(k).v", "row", 19, "$.rows().map(v)"),
         ("{n: $.count(), k}", "stream", 16, "$.map(k)"),
         ("id", "stream", 1, "$.map(id)"),
         ("$.id", "stream", 2, "@id"),

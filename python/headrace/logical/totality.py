@@ -10,13 +10,13 @@ _TOTAL_NODES = (
     ast.IsKind, ast.Conditional, ast.ArrayLiteral, ast.Path, ast.Compare,
 )  # fmt: skip
 _TOTAL_STEPS = (ast.Field, ast.Index, ast.Slice)
-_GIVING_ARRAYS = frozenset(
+GIVING_ARRAYS = frozenset(
     {
         "compact", "distinct", "filter", "find_all", "flat_map", "map", "reverse", "rows", "skip", "sort",
         "take", "unique", "unique_by",
     }
 )  # fmt: skip
-_TOTAL_METHODS = _GIVING_ARRAYS | {"all", "any", "count", "find", "first", "last"}
+_TOTAL_METHODS = GIVING_ARRAYS | {"all", "any", "count", "find", "first", "last"}
 """Builtins that do not fail on an array, with total arguments."""
 _COUNTING = frozenset({"first", "last", "skip", "take"})
 
@@ -58,7 +58,7 @@ def _are_total(base: ast.Node, steps: tuple[ast.Step, ...]) -> bool:
             case ast.Method(name):
                 if not (is_array or name == "rows") or not _is_total_method(step):
                     return False
-                is_array = name in _GIVING_ARRAYS
+                is_array = name in GIVING_ARRAYS
             case ast.Each() | ast.InlineFilter():
                 if not is_array:
                     return False

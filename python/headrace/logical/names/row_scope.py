@@ -12,8 +12,11 @@ from headrace.language import ast
 from headrace.logical.errors import QueryMeaningError
 from headrace.logical.names import visibility
 from headrace.logical.names.visibility import Around
+from headrace.logical.totality import GIVING_ARRAYS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headrace.language.ast import Located
 
 _WITHOUT_RECEIVER = frozenset({"env", "now"})
@@ -64,9 +67,26 @@ class _Check:
                 self.whole and around.stage == "none"
             ):
                 raise self._no_field(field, name)
+            case ast.Path(ast.Root(), (ast.Method("rows", ()), *steps)):
+                self._refuse_field_of_rows(steps)
             case _:
                 pass
         return visibility.rebuilt(node, around, self.of)
+
+    def _refuse_field_of_rows(self, steps: Sequence[ast.Step]) -> None:
+        """Refuse ``$.rows().total``: it would be null, and its sum 0."""
+        for step in steps:
+            match step:
+                case ast.Field(name):
+                    raise self._error(
+                        step,
+                        f"{name} is a field of all rows here: the array of all rows has no fields",
+                        f"write $.rows().map({name}), $.rows().sum({name}), or $.rows()[0].{name}",
+                    )
+                case ast.Method(name) if name in GIVING_ARRAYS:
+                    pass
+                case _:
+                    return
 
     def _no_row(self, node: Located, what: str) -> QueryMeaningError:
         return self._error(
