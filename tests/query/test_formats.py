@@ -56,7 +56,10 @@ def test_integers(value, spec):
 
 @given(st.one_of(DOUBLES, st.floats(-1e6, 1e6)), formats("eEfFgG%"))
 def test_doubles(value, spec):
-    assert written(value, spec) == in_python(value, spec)
+    wanted = in_python(value, spec)
+    # 100 times the largest doubles is no number: an error here, "inf%" in Python.
+    is_finite = wanted is None or "inf" not in wanted.lower()
+    assert written(value, spec) == (wanted if is_finite else None)
 
 
 @given(TEXTS, formats(["s", ""]))
