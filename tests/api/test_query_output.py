@@ -17,7 +17,7 @@ import headrace
 from headrace.api.formats import arrow, as_parquet
 from headrace.api.formats.arrow import MisfitError, TooManyColumnsError
 from headrace.api.formats.as_table import columns_of
-from headrace.api.formats.layout import FIRST_ROWS, LateColumnError
+from headrace.api.formats.first_rows import FIRST_ROWS, LateColumnError
 from headrace.api.formats.registry import CODECS, FORMATS, load, target
 from headrace.errors import MissingExtraError, UsageError
 from headrace.kernel.rows import codecs

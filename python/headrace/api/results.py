@@ -3,40 +3,24 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
-from headrace.api.bad_rows import as_line
-from headrace.api.formats.layout import Layout
-from headrace.api.formats.registry import load, named, target
+from headrace.api.formats.registry import Layout, load, named, target
 from headrace.engines.query.options import warn_of_memory
 from headrace.engines.query.report import RunReport
 from headrace.engines.query.run import LocalEngine
-from headrace.engines.query.scan import explain_access
 from headrace.errors import HeadraceError, MissingExtraError
 from headrace.kernel import values
-from headrace.kernel.blocks import codecs as block_codecs
-from headrace.kernel.cells import Compressor
 from headrace.kernel.programs import Program
 from headrace.kernel.values import DEEPEST, MAX_DEPTH, parse
 from headrace.language import ast
 from headrace.language.routine import deep
-from headrace.logical.absent_fields import (
-    MOST_ROWS,
-    absent_fields,
-    reads_called_fields,
-    sampled_fields,
-)
-from headrace.logical.columns import columns_of
 from headrace.logical.demand import union
 from headrace.logical.encode.compiler import compile_query
 from headrace.logical.names.resolution import read_query
-from headrace.logical.stream_planner import plan_stream
-from headrace.physical.explain import explain_files, explain_tree
 from headrace.physical.query_plan import RowPlan, StreamPlan
-from headrace.store.files.atomic import destination, replacing, write_atomically
-from headrace.store.shards.write.line_writer import LineWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -75,9 +59,12 @@ class Result:
         """Yield the bytes of `lines`; a piece may be a part of a long line."""
         return self.lines()
 
+    def _columns(self) -> tuple[str, ...] | None:
+        """Return the columns that the query names, if it does."""
+        return None
+
     def _layout(self) -> Layout:
-        """Return how rows become columns."""
-        return Layout(self._note, None)
+        return Layout(self._note, self._columns())
 
     def _note(self, text: str) -> None:
         self.notes.append(text)
@@ -109,6 +96,9 @@ class Result:
         an open file: ndjson]. Lines of JSON are compressed in blocks, so that a reader can
         begin anywhere.
         """
+        from headrace.kernel.blocks import codecs as block_codecs
+        from headrace.store.files.atomic import destination, write_atomically
+
         if not isinstance(path, str | os.PathLike):
             return self._written_to(path, named(format or "ndjson").name)
         chosen, codec = target(path, format)
@@ -124,6 +114,8 @@ class Result:
 
         content = self._formatted(counted(), chosen.name)
         if chosen.name == "ndjson" and in_blocks:
+            from headrace.store.shards.write.line_writer import LineWriter
+
             with LineWriter(path, codec=codec, validate=False) as writer:
                 for lines in content:
                     writer.write_lines(lines)
@@ -159,8 +151,9 @@ class Result:
     def _formatted(
         self, answers: Iterator[bytes], format: FormatName, width: int | None = None
     ) -> Iterator[bytes]:
-        layout = replace(self._layout(), width=width)
-        return iter(load(named(format)).write(answers, layout))
+        chosen = named(format)
+        columns = None if chosen.live else self._columns()
+        return iter(load(chosen).write(answers, Layout(self._note, columns, width)))
 
     # Data frames
 
@@ -211,6 +204,8 @@ def whole_lines(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _compressed(content: Iterator[bytes], codec: str) -> Iterator[bytes]:
+    from headrace.kernel.cells import Compressor
+
     compressor = Compressor(codec)
     for piece in content:
         yield compressor.add(piece)
@@ -315,6 +310,9 @@ class QueryResult(Result):
         self._printed = printed
 
     def _collecting(self, path: str | os.PathLike[str]) -> Iterator[bytes]:
+        from headrace.api.bad_rows import as_line
+        from headrace.store.files.atomic import destination, replacing
+
         with replacing(destination(path)) as file:
             self.report.on_bad_row = lambda row: file.write(as_line(row))
             yield from self._answers()
@@ -323,6 +321,9 @@ class QueryResult(Result):
 
     def explain(self) -> str:
         """Return the steps of the query, one on a line."""
+        from headrace.engines.query.scan import explain_access
+        from headrace.physical.explain import explain_files, explain_tree
+
         text = [] if self._where is None else [f"only rows for which {self._where}"]
         with deep():
             indexes = self.query.options.index
@@ -357,6 +358,8 @@ class QueryResult(Result):
         A misspelt field or forgotten parentheses give null, which is no answer. The first 1000
         rows are read again for this.
         """
+        from headrace.logical.absent_fields import reads_called_fields
+
         counts = self.report.counts
         if self._printed is None or not counts.rows or self.query.options.limit == 0:
             return ""
@@ -386,6 +389,12 @@ class QueryResult(Result):
 
     def _absent(self, tree: ast.Node) -> str:
         """Return which fields of the query none of the first rows has."""
+        from headrace.logical.absent_fields import (
+            MOST_ROWS,
+            absent_fields,
+            sampled_fields,
+        )
+
         if self.query.named:
             return ""
         try:
@@ -419,11 +428,13 @@ class QueryResult(Result):
         ]
         return union(each.lanes.fields for each in streams)
 
-    def _layout(self) -> Layout:
-        columns = None
-        if self.query.options.output == "answer":
-            with deep():
-                tree = self.query.plan.tree
-                stream = plan_stream(tree, whole=self._stream) is not None
-                columns = columns_of(tree, stream=stream)
-        return Layout(self._note, columns)
+    def _columns(self) -> tuple[str, ...] | None:
+        if self.query.options.output != "answer":
+            return None
+        from headrace.logical.columns import columns_of
+        from headrace.logical.stream_planner import plan_stream
+
+        with deep():
+            tree = self.query.plan.tree
+            stream = plan_stream(tree, whole=self._stream) is not None
+            return columns_of(tree, stream=stream)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.kernel.builtins import builtins
 from headrace.language import ast, traversal
-from headrace.logical.encode import writes
+from headrace.logical.steps import is_chain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -101,7 +101,7 @@ def _fields(tree: ast.Node, *, about_row: bool) -> Fields:  # noqa: C901, a tabl
             return None if about_row else NOTHING
         case ast.Name(name):
             return frozenset({name}) if about_row else NOTHING
-        case ast.Path() if writes.is_chain(tree):
+        case ast.Path() if is_chain(tree):
             return None
         case ast.Path(ast.Root(), (first, *rest)):
             return _path(first, rest, about_row=about_row)

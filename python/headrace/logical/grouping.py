@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from headrace.kernel.builtins import builtins
 from headrace.language import ast, traversal
+from headrace.logical.steps import RANKS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
 NAMES = frozenset({"group", "aggregate"})
 """Methods that this module handles."""
-
-RANKS = frozenset({"row_number", "rank", "dense_rank"})
-"""Methods that rank elements, with arguments ``by:`` and ``as:``."""
 
 SlotKind: TypeAlias = Literal["count", "sum", "avg", "min", "max", "numbers", "collect"]
 """Kinds of accumulators: the count of truthy values, a total, ..., an array of numbers, or of all values."""

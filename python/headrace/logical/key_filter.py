@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from headrace.kernel.values import DEEPEST, parse
 from headrace.language import ast
-from headrace.logical.stream_plan import JoinStage, StreamStage
 from headrace.store.rows.demand import KeyFilter, KeySet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from headrace.logical.stream_plan import StreamPlan
+    from headrace.logical.stream_plan import JoinStage, StreamPlan
     from headrace.store.rows.demand import KeyValue
 
 _Bound: TypeAlias = "tuple[str, tuple[KeyValue, ...]]"
@@ -33,6 +32,8 @@ def of_stream(plan: StreamPlan) -> KeyFilter | None:
     >>> of_stream(plan_stream(parse("$.filter(a == 1 and b > 2).take(3)"), whole=True))
     KeyFilter(fields=(('a', (1,)),))
     """
+    from headrace.logical.stream_plan import StreamStage
+
     match plan.stages:
         case (
             StreamStage("each", ast.Path(ast.ArrayLiteral((ast.Root(),)), steps)),

@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING
 
 from headrace.kernel.builtins import builtins
 from headrace.language import ast, traversal
-from headrace.language.unparse import unparse
-from headrace.logical.encode.joins import is_join, join_call
-from headrace.logical.encode.writes import first_write
+from headrace.logical.steps import begins_with_rows, first_write, is_join
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +25,8 @@ def lifted(tree: ast.Node) -> tuple[ast.Node, dict[str, ast.Node]]:
     subqueries: dict[str, ast.Node] = {}
 
     def lift_out(subquery: ast.Source | ast.Path) -> ast.Source:
+        from headrace.language.unparse import unparse
+
         name = unparse(subquery).removeprefix("@")
         subqueries[name] = subquery
         return ast.Source(name, span=subquery.span)
@@ -68,15 +68,6 @@ def is_closed(tree: ast.Node, given: frozenset[str] = frozenset()) -> bool:
             return True
         case ast.Path(ast.Source(), steps):
             return closed_steps(steps, given) == len(steps)
-        case _:
-            return False
-
-
-def begins_with_rows(steps: Sequence[ast.Step]) -> bool:
-    """Whether steps begin with ``rows()``: each row is ``$`` in them."""
-    match steps:
-        case (ast.Method("rows", ()), *_):
-            return True
         case _:
             return False
 
@@ -130,6 +121,8 @@ def _is_closed_change(step: ast.Step, around: _Around) -> bool:
 def _is_closed_step(step: ast.Step, around: _Around) -> bool:
     match step:
         case ast.Method() if is_join(step):
+            from headrace.logical.encode.joins import join_call
+
             call = join_call(step.name, step.args)
             return (
                 not isinstance(call, str)

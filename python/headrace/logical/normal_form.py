@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from headrace.kernel.builtins import builtins
 from headrace.language import ast
-from headrace.logical.encode.writes import WRITES
 from headrace.logical.named_sources import are_closed
+from headrace.logical.steps import WRITES
 
 
 def one_path(tree: ast.Node) -> ast.Node:

@@ -9,24 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.language import ast
-from headrace.logical.encode.joins import is_join
-from headrace.logical.encode.writes import first_write, is_chain
+from headrace.logical.steps import GIVES_ELEMENTS, first_write, is_chain, is_join
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-ROW_LOCAL = frozenset({"filter", "find_all", "map", "flat_map", "compact"})
-"""Methods that handle one element after the other."""
-
-GIVES_ELEMENTS = ROW_LOCAL | {
-    "accumulate", "batch", "chunk", "cummax", "cummin", "dense_rank", "diff", "diff_window", "distinct",
-    "distinct_by", "drop", "drop_while", "dropwhile", "enumerate", "explode",
-    "flatten", "group", "implode", "intersect", "lag", "lead", "pairwise", "pct_change", "rank", "remove",
-    "reverse", "rolling_avg", "rolling_max", "rolling_min", "rolling_sum", "row_number", "skip",
-    "sort", "sort_by", "take", "take_while", "takewhile", "time_range", "unique", "unique_by",
-    "left_join", "lookup", "window", "zip_streams", "zscore",
-}  # fmt: skip
-"""Methods that always give elements; none of null."""
 
 _PUTS_TOGETHER = frozenset(
     {"append", "prepend", "union", "zip", "zip_longest", "collect"}

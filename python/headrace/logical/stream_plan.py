@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from headrace.language import ast
-    from headrace.logical.encode.joins import JoinKind
     from headrace.logical.grouping import SlotKind
+    from headrace.logical.steps import JoinKind
 
 Reduction: TypeAlias = Literal[
     "lines", "collect", "last", "last_from_end", "count", "count_by", "sum", "avg", "min", "max",

@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from headrace.language import ast, traversal
-from headrace.logical.encode.joins import is_join, join_call
-from headrace.logical.encode.writes import first_write, is_chain
+from headrace.logical.encode.joins import join_call
 from headrace.logical.grouping import (
     OF_NUMBERS,
     Grouping,
@@ -16,12 +15,19 @@ from headrace.logical.grouping import (
     slots_of,
     slots_of_numbers,
 )
-from headrace.logical.named_sources import begins_with_rows, is_closed, lifted
+from headrace.logical.named_sources import is_closed, lifted
 from headrace.logical.names.inlining import simplified
 from headrace.logical.names.row_scope import checked
-from headrace.logical.names.visibility import is_rows
 from headrace.logical.normal_form import one_path
-from headrace.logical.shape import ROW_LOCAL, gives_elements, stream_steps
+from headrace.logical.shape import gives_elements, stream_steps
+from headrace.logical.steps import (
+    ROW_LOCAL,
+    begins_with_rows,
+    first_write,
+    is_chain,
+    is_join,
+    is_rows,
+)
 from headrace.logical.stream_plan import (
     JoinStage,
     Order,

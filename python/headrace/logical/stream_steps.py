@@ -9,7 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from headrace.language import ast, traversal
-from headrace.logical.shape import ROW_LOCAL, stream_steps
+from headrace.logical.shape import stream_steps
+from headrace.logical.steps import ROW_LOCAL
 from headrace.logical.stream_plan import Group
 from headrace.logical.totality import cannot_fail
 

@@ -12,14 +12,12 @@ from headrace.language import ast, traversal
 from headrace.language.bindings import UNBOUND
 from headrace.language.routine import deep
 from headrace.logical import key_filter
-from headrace.logical import stream_plan as logical
 from headrace.logical.demand import NOTHING, fields_of, of_elements, union
 from headrace.logical.encode.compiler import compile_query
 from headrace.logical.errors import QueryMeaningError
 from headrace.logical.named_sources import lifted
 from headrace.logical.names.resolution import read_query
-from headrace.logical.names.visibility import is_rows
-from headrace.logical.stream_planner import plan_source, plan_stream
+from headrace.logical.steps import is_rows, reads_other_rows
 from headrace.store.rows.demand import Lanes
 
 if TYPE_CHECKING:
@@ -27,10 +25,11 @@ if TYPE_CHECKING:
 
     from headrace.kernel.programs import PruneCode
     from headrace.language.bindings import Bindings
+    from headrace.logical import stream_plan as logical
     from headrace.logical.demand import Fields
-    from headrace.logical.encode.joins import JoinKind
     from headrace.logical.grouping import SlotKind
     from headrace.logical.key_filter import JoinKey
+    from headrace.logical.steps import JoinKind
     from headrace.store.rows.demand import KeyFilter
 
 ALL_FIELDS = Lanes()
@@ -220,7 +219,11 @@ def _planned(
     sources = _sources(tree)
     # A query without a meaning is refused as a whole, before it is cut.
     compile_query(query, tree, dict.fromkeys(sources, 0))
-    plan = plan_stream(tree, whole=stream, query=query)
+    plan = None
+    if stream or reads_other_rows(tree):
+        from headrace.logical.stream_planner import plan_stream
+
+        plan = plan_stream(tree, whole=stream, query=query)
     chosen = condition = None
     if where is not None:
         chosen = condition = _condition(where, bindings)
@@ -248,10 +251,8 @@ def _planned(
             planner.found_by(key_filter.of_condition(tree)),
             planner.found_by(key_filter.of_answer(tree)),
         )
-    elif isinstance(plan, logical.ValuePlan):
-        main = ValuePlan(planner.program(plan.tree), plan.spread)
     else:
-        main = planner.stream(plan)
+        main = planner.all_rows(plan)
     trees = [tree for tree in (given, chosen, key) if tree is not None]
     places = any(map(_reads_place, trees))
     names = tuple(sources.items())
@@ -272,6 +273,8 @@ def _refuse_rows(text: str, key: ast.Node) -> None:
 
 def lanes(plan: logical.StreamPlan) -> Lanes:
     """Return the fields of a row that a plan reads."""
+    from headrace.logical import stream_plan as logical
+
     scan: Fields = NOTHING
     for stage in plan.stages:
         match stage:
@@ -328,6 +331,8 @@ def _sources(tree: ast.Node) -> dict[str, int]:
 
 def _condition(where: str, bindings: Bindings) -> ast.Node:
     """Parse a condition on rows; its errors show its own text."""
+    from headrace.logical.stream_planner import plan_source, plan_stream
+
     condition = read_query(where, bindings)
     inner, questions = lifted(condition)
     sources = [plan_source(each).source for each in questions.values()]
@@ -341,6 +346,8 @@ def _condition(where: str, bindings: Bindings) -> ast.Node:
 
 def _chosen_by(condition: ast.Node) -> logical.StreamStage:
     """Return the stage that keeps rows for which a condition is truthy."""
+    from headrace.logical import stream_plan as logical
+
     rows = ast.ArrayLiteral((ast.Root(),))
     filtered = ast.Method("filter", (ast.Arg(condition),))
     return logical.StreamStage("each", ast.Path(rows, (filtered,)))
@@ -348,6 +355,8 @@ def _chosen_by(condition: ast.Node) -> logical.StreamStage:
 
 def _column(stages: Sequence[logical.Stage]) -> int:
     """Return the column for errors in the reduction: that of the last program before it."""
+    from headrace.logical import stream_plan as logical
+
     for stage in reversed(stages):
         match stage:
             case logical.StreamStage(_, program) if program is not None:
@@ -386,6 +395,15 @@ class _Planner:
         With strict types, a row without the keys may fail.
         """
         return None if self._strict else keys
+
+    def all_rows(
+        self, plan: logical.StreamPlan | logical.ValuePlan
+    ) -> StreamPlan | ValuePlan:
+        from headrace.logical import stream_plan as logical
+
+        if isinstance(plan, logical.ValuePlan):
+            return ValuePlan(self.program(plan.tree), plan.spread)
+        return self.stream(plan)
 
     def stream(self, plan: logical.StreamPlan) -> StreamPlan:
         if self._where is not None and plan.source is None:
@@ -447,6 +465,8 @@ class _Planner:
         return Program(self._query, self._code(tree))
 
     def _stage(self, stage: logical.Stage) -> StagePlan:
+        from headrace.logical import stream_plan as logical
+
         match stage:
             case logical.StreamStage(kind, program, count):
                 code = None if program is None else self._code(program)
@@ -463,6 +483,8 @@ class _Planner:
         tree, questions = lifted(tree)
         for name, question in questions.items():
             if name not in self._numbers:
+                from headrace.logical.stream_planner import plan_source
+
                 plan = self.stream(plan_source(question))
                 # The questions inside this one already have their numbers.
                 self._numbers[name] = len(self.questions)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import headrace
 from headrace.api.formats import arrow
-from headrace.api.formats.layout import take
+from headrace.api.formats.first_rows import take
 from headrace.language.parser import parse
 from headrace.logical.columns import columns_of
 

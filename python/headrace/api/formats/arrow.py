@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
-from headrace.api.formats.layout import LateColumnError, take
+from headrace.api.formats.first_rows import LateColumnError, take
 from headrace.api.formats.shapes import (
     ListOf,
     Mixed,
@@ -35,7 +35,7 @@ except ImportError as error:
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from headrace.api.formats.layout import Layout
+    from headrace.api.formats.registry import Layout
 
 __all__ = ["as_reader", "as_table", "batches", "pa", "pq"]
 

@@ -15,14 +15,14 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from headrace.api.formats.layout import FIRST_BYTES, FIRST_ROWS, take
+from headrace.api.formats.first_rows import FIRST_BYTES, FIRST_ROWS, take
 from headrace.api.formats.printable import printable
 from headrace.kernel.cells import VALUE, cells, new_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from headrace.api.formats.layout import Layout
+    from headrace.api.formats.registry import Layout
 
 WIDEST = 40
 """Characters of a value that are shown at most."""

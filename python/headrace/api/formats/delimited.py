@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from headrace.api.formats.layout import (
+from headrace.api.formats.first_rows import (
     FIRST_BYTES,
     FIRST_ROWS,
     LateColumnError,
@@ -26,7 +26,7 @@ from headrace.logical.encode.compiler import compile_query
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from headrace.api.formats.layout import Layout
+    from headrace.api.formats.registry import Layout
 
 
 class OtherLengthError(HeadraceError):

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias, cast
 
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from headrace.api.formats.layout import Layout
+    from collections.abc import Callable, Iterable, Iterator
 
 FormatName: TypeAlias = Literal[
     "ndjson", "json", "raw", "table", "csv", "tsv", "parquet"
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How answers are laid out.
+
+    `columns`: those that the query names, if it does. `width`: that of the terminal, if the
+    output is one. `note` is called with facts that a reader of the output must know.
+    """
+
+    note: Callable[[str], object]
+    columns: tuple[str, ...] | None = None
+    width: int | None = None
 
 
 class Format(NamedTuple):

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 import headrace
 from headrace.cli.console import OutputClosedError
-from headrace.cli.io.line_counts import Account
 from headrace.cli.progress import BAR_EVERY
 from headrace.errors import UsageError
 from headrace.store.files.source import STDIN, total_size
@@ -79,6 +78,8 @@ def print_rows(
 
     A row that is too long is left out, or with `must_deliver` a failure.
     """
+    from headrace.cli.io.line_counts import Account
+
     account = Account(options, console, must_deliver=must_deliver)
     with open_dataset(options, files) as dataset:
         console.live = any(source.is_pipe for source in dataset.sources)

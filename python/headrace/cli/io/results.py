@@ -8,7 +8,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.api.bad_rows import facts
 from headrace.api.formats.registry import load, named, target
 from headrace.cli.console import ending_cleanly
 from headrace.cli.io.inputs import watching
@@ -68,6 +67,7 @@ def errors_to(
 
 def telling(console: Console) -> Callable[[BadRow], None]:
     """Return a function that emits an event about a bad row."""
+    from headrace.api.bad_rows import facts
 
     def tell(row: BadRow) -> None:
         known = facts(row)

@@ -7,10 +7,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.engines.query.options import BadRow, warn_of_memory
-from headrace.engines.rows.foreign_layout import cure
 from headrace.errors import BadRowError, HeadraceError, RowFailedError
 from headrace.kernel.programs import Counts, RowQuery
-from headrace.kernel.tally import FIRST_BAD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -125,6 +123,8 @@ class RunReport:
             raise _with_cure(error(), raw)
         if again:
             return
+        from headrace.kernel.tally import FIRST_BAD
+
         self.bad += 1
         keep = len(self.errors) < FIRST_BAD
         if self.on_bad_row is None and not keep and self.on_error == "skip":
@@ -156,5 +156,7 @@ def _with_cure(
 ) -> BadRowError | RowFailedError:
     """Add advice to the error of a first line, if the file is not JSON lines."""
     if isinstance(error, BadRowError) and error.line == 1:
+        from headrace.engines.rows.foreign_layout import cure
+
         error.cure = cure(error.path, raw(), error.reason)
     return error

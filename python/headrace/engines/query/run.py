@@ -23,12 +23,8 @@ from headrace.engines.query.scan import (
 from headrace.errors import RowFailedError
 from headrace.kernel.programs import RowQuery, Sources, Stage, StreamQuery
 from headrace.kernel.rows import rows_of
-from headrace.kernel.sort_keys import KeyedRows
 from headrace.kernel.values import DEEPEST
 from headrace.logical.demand import union
-from headrace.logical.key_filter import keys_of
-from headrace.physical.access import choose_scan
-from headrace.physical.joins import estimated_rows, left_keys_first
 from headrace.physical.query_plan import (
     JoinPlan,
     PlainStage,
@@ -38,7 +34,6 @@ from headrace.physical.query_plan import (
     ZipPlan,
     whole_row,
 )
-from headrace.store.index.key_scan import KeyRows
 from headrace.store.rows.demand import KeySet, Lanes
 
 if TYPE_CHECKING:
@@ -48,6 +43,7 @@ if TYPE_CHECKING:
     from headrace.engines.query.scan import Rows, Scan
     from headrace.kernel.programs import JoinTable
     from headrace.kernel.rows import RowBatch
+    from headrace.kernel.sort_keys import KeyedRows
     from headrace.physical.query_plan import QueryPlan
     from headrace.store.index.key_scan import Proven
 
@@ -148,6 +144,8 @@ class QueryRun:
 
     def rows_of(self, name: str | None) -> int | None:
         """Estimate how many rows a source has; None if that is unknown."""
+        from headrace.physical.joins import estimated_rows
+
         if name is not None and name in self.options.size_hints:
             return self.options.size_hints[name]
         sources = [file.source for file in self.files[name]]
@@ -232,6 +230,8 @@ class QueryRun:
         compact: bool,
     ) -> KeyedRows:
         """Return the core's maker of elements of `plan` with keys, which then go through `then`."""
+        from headrace.kernel.sort_keys import KeyedRows
+
         return KeyedRows(
             key,
             stages=[self.stage(plan, at) for at in range(len(plan.stages))],
@@ -306,6 +306,8 @@ class QueryRun:
 
     def _left_is_smaller(self, left: StreamPlan, join: JoinPlan) -> bool:
         """Whether the left side is much smaller, and can be read twice."""
+        from headrace.physical.joins import left_keys_first
+
         if any(file.source.is_pipe for file in self.files[left.source]) or any(
             isinstance(stage, ZipPlan) for stage in left.stages
         ):
@@ -326,6 +328,8 @@ class QueryRun:
 
     def _keys(self, join: JoinPlan, wanted: JoinTable | None) -> KeySet | None:
         """Return the keys of the right rows that are needed, if an index may find them."""
+        from headrace.logical.key_filter import keys_of
+
         if wanted is None or join.right_fields is None or not self.options.index:
             return None
         texts = wanted.keys(KeySet.most)
@@ -333,6 +337,8 @@ class QueryRun:
 
     def can_look_up(self, left: StreamPlan, join: JoinPlan) -> bool:
         """Whether proven indexes can find the right rows of a join with the current batches."""
+        from headrace.store.index.key_scan import KeyRows
+
         assert isinstance(self.table_access, ProvenIndexes)
         keys = self._keys(join, self._keys_of_batches(left, join))
         proven = self.table_access.proven
@@ -500,6 +506,8 @@ def values_of(run: QueryRun, plans: Sequence[StreamPlan]) -> list[bytes]:
 
 def _needs_only_tail(run: QueryRun, plan: StreamPlan) -> bool:
     """Whether the last rows of the last files are enough."""
+    from headrace.physical.access import choose_scan
+
     files = run.files[plan.source]
     return bool(files) and all(
         choose_scan(plan, rows.capabilities) == "tail" for rows in files

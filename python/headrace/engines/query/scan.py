@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from headrace.engines.query.skipped import SkippedByIndex, SkippedByTime
 from headrace.errors import (
     BadRowError,
     HeadraceWarning,
@@ -19,8 +18,6 @@ from headrace.errors import (
     RowFailedError,
     UnusableTableError,
 )
-from headrace.physical import access
-from headrace.physical.distribution import may_end_early
 from headrace.physical.query_plan import RowPlan, ValuePlan
 from headrace.store.rows.demand import KeyFilter, NoKeyRows
 
@@ -98,6 +95,8 @@ class Scan:
 
 def scan_of(plan: StreamPlan, limit: int | None) -> Scan:
     """Return the scan that a query over the stream of all rows needs."""
+    from headrace.physical.distribution import may_end_early
+
     ends_early = may_end_early(plan.stages, limit)
     return Scan(
         plan.source,
@@ -158,6 +157,8 @@ def _search_index(
     is_framed = scan.source is None and options.frame is not None
     if scan.keys is None or is_framed or not options.index:
         return None
+    from headrace.physical import access
+
     if scan.proven is not None:
         return rows_by_proven_index(file, scan.keys, options, scan.proven)
     return file.by_key(scan.keys, options.max_depth, access, prove=not scan.ends_early)
@@ -167,6 +168,8 @@ def rows_by_proven_index(
     file: Rows, keys: Keys, options: QueryOptions, proven: Sequence[Proven]
 ) -> KeyRows | NoKeyRows:
     """Find rows by an index that another process has proven to fit the file."""
+    from headrace.physical import access
+
     # Only files have indexes.
     rows = cast("RowFile", file)
     return rows.by_key(keys, options.max_depth, access, prove=False, proven=proven)
@@ -222,6 +225,8 @@ class Scanner:
         if keyed is None:
             yield from self._read_rows(file, queries, scan)
             return
+        from headrace.engines.query.skipped import SkippedByIndex
+
         lines = SkippedByIndex(
             keyed, queries[0], reverse=scan.reverse, as_emitted=scan.all_emitted
         )
@@ -250,6 +255,8 @@ class Scanner:
         skipped: list[SkippedLines],
     ) -> Iterator[bytes]:
         """Read the rows of a log segment that are in the time range."""
+        from headrace.engines.query.skipped import SkippedByTime
+
         before, counts_of, whole = _most_rows(queries).rows, _most_rows, False
         try:
             yield from self._read_rows(file, queries, scan)

@@ -14,11 +14,8 @@ from typing import TypeAlias
 from headrace.kernel.builtins import Builtin, Parameter, builtins
 from headrace.language import ast, traversal
 from headrace.language.errors import QuerySyntaxError
-from headrace.language.parser import parse
-from headrace.language.unparse import unparse
-from headrace.logical.encode import joins
 from headrace.logical.errors import QueryMeaningError
-from headrace.logical.grouping import RANKS
+from headrace.logical.steps import DEEP, RANKS, is_join
 
 Functions: TypeAlias = Mapping[str, ast.Lambda]
 """Functions that the query defines, by name."""
@@ -38,9 +35,6 @@ _KEPT = {
     ),
 }
 """Arguments that the core looks up by name."""
-
-DEEP = {"find": "deep_find", "shape": "deep_shape", "like": "deep_like"}
-"""The core's names of deep searches."""
 
 _MAKES = frozenset(
     {
@@ -63,6 +57,7 @@ def in_order(source: str, tree: ast.Node) -> ast.Node:
     """Return a query with all arguments in the order of their parameters.
 
     >>> from headrace.language.parser import parse
+    >>> from headrace.language.unparse import unparse
     >>> unparse(in_order("", parse("s.replace(with: 'x', part: t)")))
     's.replace(t, "x")'
     """
@@ -87,7 +82,7 @@ class _Arguments:
         match made:
             case ast.Call(name) if name in functions:
                 return made
-            case ast.Call(name, (receiver, *args)) if joins.is_join(made):
+            case ast.Call(name, (receiver, *args)) if is_join(made):
                 return made
             case ast.Call(name, (receiver, *args)):
                 ordered = self._checked(name, name, args, made, functions)
@@ -115,7 +110,7 @@ class _Arguments:
 
     def _step(self, step: ast.Step, functions: Functions) -> ast.Step:
         match step:
-            case ast.Method() if joins.is_join(step):
+            case ast.Method() if is_join(step):
                 return step
             case ast.Method(name, args):
                 ordered = self._checked(name, name, args, step, functions)
@@ -244,6 +239,8 @@ class _Arguments:
                     return
                 first = [base.name] if isinstance(base, ast.Name) else []
                 fields = [step.name for step in steps if isinstance(step, ast.Field)]
+                from headrace.language.unparse import unparse
+
                 quoted = unparse(ast.Literal(".".join([*first, *fields])))
                 reason = "this is the value of a field, and no name"
                 raise self._error(node, reason, f"quote it: {quoted}")
@@ -300,6 +297,8 @@ def _constant(node: ast.Node) -> ast.Literal | None:
 
 
 def _cure(node: ast.Node, constant: ast.Literal, kind: str) -> str:
+    from headrace.language.unparse import unparse
+
     text = constant.value
     if not isinstance(text, str):
         return "write @ == … to compare each element" if kind == "condition" else ""
@@ -319,6 +318,9 @@ def _cure(node: ast.Node, constant: ast.Literal, kind: str) -> str:
 
 def _as_expression(text: str) -> str | None:
     """Return the expression that a string probably stands for, if it can be one."""
+    from headrace.language.parser import parse
+    from headrace.language.unparse import unparse
+
     try:
         tree = parse(text)
     except QuerySyntaxError:

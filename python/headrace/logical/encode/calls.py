@@ -8,10 +8,9 @@ from headrace.kernel.builtins import Builtin, builtins, unknown_group, wrong_lit
 from headrace.language import ast, traversal
 from headrace.logical import grouping
 from headrace.logical.encode import joins
-from headrace.logical.encode.arguments import DEEP
 from headrace.logical.encode.program import KINDS, Id, Tag, constant, number
-from headrace.logical.foreign_words import TOO_MANY, hint_for
 from headrace.logical.names.scope import Macro
+from headrace.logical.steps import DEEP, RANKS, is_join
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +26,7 @@ def call(compiler: Compiler, node: ast.Call, scope: Scope) -> Id:
         return _defined(compiler, node, macro, scope)
     if node.name in scope.defining:
         raise recursion(compiler, node.name, node)
-    if joins.is_join(node) and node.args:
+    if is_join(node) and node.args:
         first, *rest = node.args
         joined = ast.Method(node.name, tuple(rest), span=node.span)
         return method(compiler, compiler.expression(first.value, scope), joined, scope)
@@ -114,7 +113,7 @@ def method(compiler: Compiler, of: Id, step: ast.Method, scope: Scope) -> Id:
         reason = f"{step.name} of rows needs a key"
         hint = f"write .{step.name}(@other, on: id)"
         raise compiler.error(step, reason, hint)
-    if joins.is_join(step):
+    if is_join(step):
         name, args = _join(compiler, step)
         builtin = find(compiler, name, step)
     else:
@@ -176,6 +175,8 @@ def find(compiler: Compiler, name: str, node: ast.Located) -> Builtin:
     table = builtins()
     if (builtin := table.get(name)) is not None:
         return builtin
+    from headrace.logical.foreign_words import hint_for
+
     raise compiler.error(node, f"unknown function {name}", hint_for(name, table))
 
 
@@ -190,7 +191,7 @@ def _call_builtin(
     if builtin.name in grouping.NAMES:
         encoded = _grouped(compiler, builtin, args, scope, node)
         return compiler.builtin(builtin.name, receiver, encoded, node.span)
-    if builtin.name in grouping.RANKS:
+    if builtin.name in RANKS:
         encoded = _ranked(compiler, builtin, args, scope, node)
         return compiler.builtin(builtin.name, receiver, encoded, node.span)
     if len(args) < builtin.required:
@@ -293,6 +294,8 @@ def _builtin_argument(
                 most, f"at most {most} arguments"
             )
             reason = f"{builtin.name} takes {many}"
+            from headrace.logical.foreign_words import TOO_MANY
+
             raise compiler.error(arg, reason, TOO_MANY.get(builtin.name, ""))
         return compiler.argument(compiler.expression(arg.value, scope), name=arg.name)
     if arg.name is not None and parameter.kind != "name":

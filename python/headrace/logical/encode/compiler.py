@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from headrace.kernel.builtins import builtins
 from headrace.language import ast
-from headrace.logical.encode import calls, construction, patterns, pipes, writes
 from headrace.logical.encode.program import (
     KINDS,
     OPERATORS,
@@ -30,9 +29,13 @@ from headrace.logical.encode.program import (
 )
 from headrace.logical.errors import QueryMeaningError
 from headrace.logical.names.scope import Macro, Scope, Written
-from headrace.logical.names.visibility import is_rows
-from headrace.logical.shape import GIVES_ELEMENTS
-from headrace.suggestion import nearest
+from headrace.logical.steps import (
+    GIVES_ELEMENTS,
+    is_chain,
+    is_rows,
+    is_update,
+    is_write,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -60,6 +63,8 @@ def unknown_source(
     query: str, name: str, offset: int, known: Iterable[str] = ()
 ) -> QueryMeaningError:
     """Return the error for an unknown source; `known` are the names of sources."""
+    from headrace.suggestion import nearest
+
     if near := nearest(name, known):
         hint = f"did you mean @{near}?"
         return QueryMeaningError(query, offset, f"there is no source @{name}", hint)
@@ -124,7 +129,9 @@ class Compiler:
             case ast.Path():
                 return self._path(node, scope)
             case ast.Call():
-                return calls.call(self, node, scope)
+                from headrace.logical.encode.calls import call
+
+                return call(self, node, scope)
             case ast.Negate():
                 return self._negate(node, scope)
             case ast.Not():
@@ -174,27 +181,35 @@ class Compiler:
                 )
                 return self.writer.add(Tag.TRY, span, risky, other)
             case ast.Pipe():
-                return pipes.pipe(self, node, scope)
+                from headrace.logical.encode.pipes import pipe
+
+                return pipe(self, node, scope)
             case ast.Let():
                 return self._let(node.bindings, node.body, scope)
             case ast.Lambda():
                 hint = "give it a name to call it: let f = x => … in f(1)"
                 raise self.error(node, "a lambda can only be an argument", hint)
             case ast.Match():
+                from headrace.logical.encode.patterns import arms
+
                 subject = self.part(node.subject, scope)
                 return self.writer.add(
-                    Tag.MATCH, span, subject, patterns.arms(self, node.arms, scope)
+                    Tag.MATCH, span, subject, arms(self, node.arms, scope)
                 )
-            case ast.ArrayLiteral():
-                return construction.array(self, node, scope)
-            case ast.ObjectLiteral():
-                return construction.an_object(self, node, scope)
-            case ast.ArrayComprehension() | ast.ObjectComprehension():
-                return construction.comprehension(self, node, scope)
-            case ast.FString():
-                return construction.fstring(self, node, scope)
+            case (
+                ast.ArrayLiteral()
+                | ast.ObjectLiteral()
+                | ast.ArrayComprehension()
+                | ast.ObjectComprehension()
+                | ast.FString()
+            ):
+                from headrace.logical.encode.construction import construction
+
+                return construction(self, node, scope)
             case ast.Patch():
-                return writes.patch(self, node, scope)
+                from headrace.logical.encode.writes import patch
+
+                return patch(self, node, scope)
 
     def part(self, node: ast.Node, scope: Scope) -> bytes:
         """Add an expression and return the reference to it."""
@@ -271,9 +286,13 @@ class Compiler:
                 raise self.error(node, f"{node.name} is a function", hint)
             case None:
                 if node.name in scope.defining:
-                    raise calls.recursion(self, node.name, node)
+                    from headrace.logical.encode.calls import recursion
+
+                    raise recursion(self, node.name, node)
                 if scope.holder is not None:
-                    return writes.held(self, node, scope.holder)
+                    from headrace.logical.encode.writes import held
+
+                    return held(self, node, scope.holder)
                 current = self.writer.add(Tag.CURRENT, node.span)
                 return self.field(current, node.name, node.span)
 
@@ -335,12 +354,19 @@ class Compiler:
     # Paths
 
     def _path(self, node: ast.Path, scope: Scope) -> Id:
-        if (written := writes.chain(self, node, scope)) is not None:
-            return written
-        writes.refuse_field(self, node, scope)
+        if any(map(is_write, node.steps)):
+            from headrace.logical.encode import writes
+
+            if (written := writes.chain(self, node, scope)) is not None:
+                return written
+            writes.refuse_field(self, node, scope)
         if is_rows(node):
             return self._rows(node, scope)
-        base = writes.receiver_in_change(self, node, scope)
+        base = None
+        if scope.holder is not None:
+            from headrace.logical.encode.writes import receiver_in_change
+
+            base = receiver_in_change(self, node, scope)
         if base is None:
             base = self.expression(node.base, scope)
         return self.steps(base, node.steps, scope)
@@ -380,16 +406,24 @@ class Compiler:
                 return self.writer.add(
                     Tag.DESCEND, span, number(of), option(step.key, text)
                 )
-            case ast.Method() if writes.is_update(step):
-                return writes.updated(self, of, step, scope)
+            case ast.Method() if is_update(step):
+                from headrace.logical.encode.writes import updated
+
+                return updated(self, of, step, scope)
             case ast.Method():
-                return calls.method(self, of, step, scope)
+                from headrace.logical.encode.calls import method
+
+                return method(self, of, step, scope)
             case ast.DeepMethod():
-                return calls.deep_method(self, of, step, scope)
+                from headrace.logical.encode.calls import deep_method
+
+                return deep_method(self, of, step, scope)
             case ast.DeepMatch():
-                arms = patterns.arms(self, step.arms, scope.about_current())
+                from headrace.logical.encode.patterns import arms
+
+                matched = arms(self, step.arms, scope.about_current())
                 return self.writer.add(
-                    Tag.DEEP_MATCH, span, number(of), arms, flag(step.first)
+                    Tag.DEEP_MATCH, span, number(of), matched, flag(step.first)
                 )
             case ast.ExactlyOne():
                 return self.writer.add(Tag.ONE, span, number(of))
@@ -573,7 +607,7 @@ class Compiler:
             return self._let(rest, body, scope.binding(**{name: macro}))
         value = self.expression(binding.value, scope)
         variable = self.writer.variable()
-        if writes.is_chain(binding.value):
+        if is_chain(binding.value):
             scope = replace(scope, written=Written(variable, binding.value.base))
         inside = self.destructured(
             [(binding.target, variable)],

@@ -17,7 +17,28 @@ _FORMATS = "as in Python: {x:.2f}, {x:>8}, {x:08.2f}, {x:,}, {x:.1%}, {x:x}"
 Entry: TypeAlias = ast.Entry | ast.ComputedEntry | ast.Shorthand | ast.Spread
 
 
-def array(compiler: Compiler, node: ast.ArrayLiteral, scope: Scope) -> Id:
+def construction(
+    compiler: Compiler,
+    node: ast.ArrayLiteral
+    | ast.ObjectLiteral
+    | ast.ArrayComprehension
+    | ast.ObjectComprehension
+    | ast.FString,
+    scope: Scope,
+) -> Id:
+    """Add an array, an object or a text with the values of expressions in it."""
+    match node:
+        case ast.ArrayLiteral():
+            return _array(compiler, node, scope)
+        case ast.ObjectLiteral():
+            return _object(compiler, node, scope)
+        case ast.FString():
+            return _fstring(compiler, node, scope)
+        case _:
+            return _comprehension(compiler, node, scope)
+
+
+def _array(compiler: Compiler, node: ast.ArrayLiteral, scope: Scope) -> Id:
     """Add a new array."""
     items = []
     for item in node.items:
@@ -27,7 +48,7 @@ def array(compiler: Compiler, node: ast.ArrayLiteral, scope: Scope) -> Id:
     return compiler.writer.add(Tag.ARRAY, node.span, many(items))
 
 
-def an_object(compiler: Compiler, node: ast.ObjectLiteral, scope: Scope) -> Id:
+def _object(compiler: Compiler, node: ast.ObjectLiteral, scope: Scope) -> Id:
     """Add a new object."""
     members = [_member(compiler, entry, scope) for entry in node.entries]
     return compiler.writer.add(Tag.OBJECT, node.span, many(members))
@@ -71,7 +92,7 @@ def _entry(
     return b"\x00" + what + compiler.optional_part(condition, scope)
 
 
-def comprehension(
+def _comprehension(
     compiler: Compiler,
     node: ast.ArrayComprehension | ast.ObjectComprehension,
     scope: Scope,
@@ -99,7 +120,7 @@ def comprehension(
     return compiler.writer.add(Tag.COMPREHENSION, node.span, form, parts, many(loops))
 
 
-def fstring(compiler: Compiler, node: ast.FString, scope: Scope) -> Id:
+def _fstring(compiler: Compiler, node: ast.FString, scope: Scope) -> Id:
     """Add an f-string."""
     parts = []
     for part in node.parts:

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, cast, get_args
+from typing import cast
 
 from headrace.language import ast, traversal
+from headrace.logical.steps import JoinKind, is_join
 
-JoinKind: TypeAlias = Literal["join", "left_join", "lookup", "diff", "intersect"]
-"""Kinds of joins."""
-
-_KINDS: frozenset[str] = frozenset(get_args(JoinKind))
 _NAMES = ("on", "right_on", "as")
 _FILTERS = ("diff", "intersect")
-_NO_JOIN = (None, "separator", "other")
-"""Names of arguments that these methods also take without a key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +26,6 @@ class JoinCall:
     def builtin(self) -> str:
         """The core's name: three names also have a meaning without keys."""
         return self.kind if self.kind in ("left_join", "lookup") else f"{self.kind} on"
-
-
-def is_join(step: ast.Method | ast.Call) -> bool:
-    """Whether a call is a join: some are so only with ``on:``."""
-    return step.name in _KINDS and (
-        step.name in ("left_join", "lookup")
-        or any(arg.name not in _NO_JOIN for arg in step.args)
-    )
 
 
 def lacks_key(step: ast.Method) -> bool:

@@ -8,6 +8,7 @@ from headrace.kernel.builtins import builtins
 from headrace.language import ast
 from headrace.logical.encode import calls, writes
 from headrace.logical.encode.program import Id, Tag
+from headrace.logical.steps import go_on
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 def pipe(compiler: Compiler, node: ast.Pipe, scope: Scope) -> Id:
     """Add a pipe."""
     first, stages = node.first, node.stages
-    if isinstance(first, ast.Path) and writes.go_on(stages[0], first):
+    if isinstance(first, ast.Path) and go_on(stages[0], first):
         writes.refuse_field(compiler, first, scope)
         # Writes to one value, one after the other, change that whole value.
         document = compiler.expression(first.base, scope)
@@ -49,7 +50,7 @@ def _stages(
             rest = stages[position + 1 :]
             value = _bind(compiler, value, stage, rest, scope, written=written)
             break
-        if written is not None and writes.go_on(stage, written):
+        if written is not None and go_on(stage, written):
             current = compiler.writer.add(Tag.CURRENT, stage.span)
             body = writes.chain_on(compiler, current, stage, scope.about_current())
         else:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING
 
 from headrace.language import ast
 from headrace.language.unparse import unparse
@@ -29,6 +29,7 @@ from headrace.logical.encode.program import (
 )
 from headrace.logical.errors import QueryMeaningError
 from headrace.logical.names.scope import Holder, Macro
+from headrace.logical.steps import first_write, is_place, is_write
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,39 +37,10 @@ if TYPE_CHECKING:
     from headrace.logical.encode.compiler import Compiler
     from headrace.logical.names.scope import Scope
 
-WRITES = frozenset(
-    {"set", "modify", "delete", "unset", "merge", "deep_merge", "update"}
-)
-
 _OF_DOCUMENT_ONLY = frozenset({"set", "modify", "delete"})
 """Writes whose result has nothing of the old value, or almost nothing."""
 
 _SEGMENT = re.compile(r"\.?([^.\[\]/]+)|\[(-?\d+)\]|\[(\*)\]")
-
-
-def is_chain(node: ast.Node) -> TypeGuard[ast.Path]:
-    """Whether an expression is a write to the document."""
-    return _is_write_to(node, ast.Root, ast.Source)
-
-
-def _is_write_to(
-    node: ast.Node | ast.Bind, *bases: type[ast.Located]
-) -> TypeGuard[ast.Path]:
-    return (
-        isinstance(node, ast.Path)
-        and isinstance(node.base, bases)
-        and first_write(node.steps) is not None
-    )
-
-
-def go_on(then: ast.Node | ast.Bind, first: ast.Node) -> TypeGuard[ast.Path]:
-    """Whether `then` is a further write to the value that `first` writes to."""
-    bases = (ast.Root, ast.Source, ast.Name, ast.Current)
-    return (
-        _is_write_to(first, *bases)
-        and _is_write_to(then, *bases)
-        and (then.base == first.base or isinstance(then.base, ast.Current))
-    )
 
 
 def chain(compiler: Compiler, node: ast.Path, scope: Scope) -> Id | None:
@@ -118,14 +90,6 @@ def patch(compiler: Compiler, node: ast.Patch, scope: Scope) -> Id:
     return compiler.writer.add(Tag.PATCH, node.span, target, many(edits))
 
 
-def is_update(step: ast.Method) -> bool:
-    """Whether ``update`` names places of its receiver."""
-    return step.name == "update" and (
-        len(step.args) > 1
-        or (bool(step.args) and isinstance(step.args[0].value, ast.ObjectLiteral))
-    )
-
-
 def updated(compiler: Compiler, of: Id, step: ast.Method, scope: Scope) -> Id:
     """Add a value with changes at the places of an update."""
     return _write(compiler, of, (), step, scope)
@@ -151,55 +115,12 @@ def receiver_in_change(compiler: Compiler, node: ast.Path, scope: Scope) -> Id |
     return compiler.variable(scope.holder.variable, node.span)
 
 
-def first_write(
-    steps: Sequence[ast.Step],
-) -> tuple[Sequence[ast.Step], ast.Method] | None:
-    """Return the first write and the path before it; None if other steps come before it.
-
-    >>> from headrace.language.parser import parse
-    >>> [
-    ...     len(first_write(parse(q).steps)[0])
-    ...     for q in ("$.a[*].set(1)", "$.a.delete().b")
-    ... ]
-    [2, 1]
-    >>> first_write(parse("$.a[1:].set(1)").steps)
-    """
-    for position, step in enumerate(steps):
-        if isinstance(step, ast.Method):
-            return (steps[:position], step) if is_write(step) else None
-        if not _is_place(step):
-            return None
-    return None
-
-
-def is_write(step: ast.Step) -> TypeGuard[ast.Method]:
-    """Whether a method writes to the document; ``update(f)`` does not."""
-    if not isinstance(step, ast.Method):
-        return False
-    if step.name != "update":
-        return step.name in WRITES
-    return bool(step.args) and isinstance(
-        step.args[0].value, ast.ObjectLiteral | ast.Literal
-    )
-
-
-def _is_place(step: ast.Step) -> bool:
-    """Whether a change can go through a step."""
-    match step:
-        case ast.Field() | ast.Index() | ast.Computed() | ast.Each(body=None):
-            return True
-        case ast.Descend():
-            return step.key is not None
-        case _:
-            return False
-
-
 # Refusals
 
 
 def _refuse_no_place(query: str, steps: Sequence[ast.Step]) -> None:
     """Refuse a write to the document through a step that is no place."""
-    first = next((step for step in steps if not _is_place(step)), None)
+    first = next((step for step in steps if not is_place(step)), None)
     for step in steps:
         if is_write(step) and first is not None:
             raise _no_place(query, first, step)

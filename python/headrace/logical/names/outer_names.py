@@ -14,10 +14,14 @@ from typing import TYPE_CHECKING
 
 from headrace.kernel.builtins import builtins
 from headrace.language import ast, traversal
-from headrace.logical.encode import joins
-from headrace.logical.encode.arguments import DEEP
-from headrace.logical.encode.writes import first_write, go_on, is_chain
-from headrace.logical.named_sources import begins_with_rows
+from headrace.logical.steps import (
+    DEEP,
+    begins_with_rows,
+    first_write,
+    go_on,
+    is_chain,
+    is_join,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -199,7 +203,7 @@ class _Inside:
             case ast.Method(name, args) if name in _OWN_SCOPE:
                 own = [replace(arg, value=self._own(arg.value)) for arg in args]
                 return replace(step, args=tuple(own))
-            case ast.Method() if joins.is_join(step):
+            case ast.Method() if is_join(step):
                 made = [
                     replace(
                         arg,
@@ -293,7 +297,7 @@ class _Inside:
                 return node
             receiver = ast.Arg(self.region.outer(None, node.span), span=node.span)
             return replace(node, args=(receiver,))
-        if joins.is_join(node):
+        if is_join(node):
             first, *rest = args
             step = self._step(
                 ast.Method(name, tuple(rest)), mapped=False, row_is_root=False

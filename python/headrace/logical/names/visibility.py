@@ -8,13 +8,11 @@ value at one place and a field at another.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from headrace.kernel.builtins import builtins
 from headrace.language import ast, traversal
-from headrace.logical.encode.joins import is_join
-from headrace.logical.encode.writes import WRITES
-from headrace.logical.named_sources import begins_with_rows
+from headrace.logical.steps import WRITES, is_join, is_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -64,15 +62,6 @@ class Around:
 _JOIN: dict[str, ParameterKind] = {"on": "each", "right_on": "each", "as": "name"}
 
 Change: TypeAlias = "Callable[[ast.Node, Around], ast.Node]"
-
-
-def is_rows(node: ast.Node) -> TypeGuard[ast.Path]:
-    """Whether an expression is a chain of ``$.rows()``."""
-    return (
-        isinstance(node, ast.Path)
-        and isinstance(node.base, ast.Root)
-        and begins_with_rows(node.steps)
-    )
 
 
 def rebuilt(node: ast.Node, around: Around, change: Change) -> ast.Node:  # noqa: C901, a table of kinds

@@ -1,33 +1,19 @@
-"""The layout of formatted answers: columns, width, and the first rows to take columns from."""
+"""First answers: formats take the columns from them, if the query does not name them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from headrace.errors import HeadraceError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 FIRST_ROWS = 1000
 """How many answers columns are taken from, if the query does not name them."""
 
 FIRST_BYTES = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """How answers are laid out.
-
-    `columns`: those that the query names, if it does. `width`: that of the terminal, if the
-    output is one. `note` is called with facts that a reader of the output must know.
-    """
-
-    note: Callable[[str], object]
-    columns: tuple[str, ...] | None = None
-    width: int | None = None
 
 
 class LateColumnError(HeadraceError):
