@@ -13,10 +13,10 @@ from headrace.errors import (
     BadRowError,
     MemoryExceededError,
     MemoryWarning,
+    QueryMeaningError,
     RowFailedError,
     UsageError,
 )
-from headrace.logical.errors import QueryMeaningError
 
 
 def lines(*rows):

@@ -19,7 +19,7 @@ from headrace.errors import (
     UsageError,
 )
 from headrace.kernel.rows import IndexBuild, RowIndex
-from headrace.store.rows.index_job import IndexJob
+from headrace.store.rows.row_index import IndexJob
 
 
 @pytest.fixture

@@ -34,9 +34,7 @@ from typing import Any
 
 import headrace
 from headrace.api.results import evaluate, prepare
-from headrace.errors import HeadraceError
-from headrace.language.errors import QuerySyntaxError
-from headrace.logical.errors import QueryMeaningError
+from headrace.errors import HeadraceError, QueryMeaningError, QuerySyntaxError
 from tests.reference.engines import BY_TASKS
 
 FOLDER = Path(__file__).parent / "cases"

@@ -4,9 +4,8 @@ import json
 
 import pytest
 
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, QuerySyntaxError
 from headrace.kernel.builtins import builtins
-from headrace.language.errors import QuerySyntaxError
 from headrace.physical.query_plan import plan_query
 from tests.conformance.cases import load, same
 from tests.conformance.test_cases import ANSWERED_OTHERWISE, CASES

@@ -13,7 +13,7 @@ from headrace.errors import UsageError
 from headrace.kernel.rows import Decoding, rows_of
 from headrace.pipeline import Validate
 from headrace.pipeline.plan.lowering import step_of
-from headrace.store.rows.checkpoints import Keeping
+from headrace.store.files.opened import Keeping
 from headrace.store.rows.row_file import RowOptions
 from tests.pipeline.slow_steps import is_good
 

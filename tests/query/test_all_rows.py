@@ -5,8 +5,7 @@ import json
 import pytest
 
 import headrace
-from headrace.errors import RowFailedError, UsageError
-from headrace.logical.errors import QueryMeaningError
+from headrace.errors import QueryMeaningError, RowFailedError, UsageError
 from tests.reference.engines import BY_TASKS
 
 ROWS = [{"id": 0, "v": 32}, {"id": 1, "v": 14}, {"id": 2, "v": 73}]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.language.errors import QuerySyntaxError
+from headrace.errors import QuerySyntaxError
 from headrace.language.parser import parse
 from headrace.language.unparse import unparse
 from tests.query.test_any_text import PIECES, read

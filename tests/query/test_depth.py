@@ -6,9 +6,8 @@ from contextlib import suppress
 import pytest
 
 from headrace.api.results import evaluate, prepare
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, QuerySyntaxError
 from headrace.language import traversal
-from headrace.language.errors import QuerySyntaxError
 from headrace.language.parser import MAX_DEPTH, parse
 from headrace.language.unparse import unparse
 from headrace.physical.explain import explain

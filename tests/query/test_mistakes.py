@@ -3,8 +3,7 @@
 import pytest
 
 from headrace.api.results import prepare
-from headrace.errors import HeadraceError
-from headrace.language.errors import QuerySyntaxError
+from headrace.errors import HeadraceError, QuerySyntaxError
 from headrace.logical.encode.compiler import unknown_source
 from headrace.suggestion import nearest
 

@@ -3,8 +3,7 @@
 import pytest
 
 from headrace.api.results import evaluate, prepare
-from headrace.errors import HeadraceError
-from headrace.language.errors import QuerySyntaxError
+from headrace.errors import HeadraceError, QuerySyntaxError
 
 
 def refusal(query):

@@ -4,8 +4,7 @@ import pickle
 
 import pytest
 
-from headrace.errors import HeadraceError
-from headrace.language.errors import QuerySyntaxError
+from headrace.errors import HeadraceError, QuerySyntaxError
 from headrace.language.parser import parse
 
 

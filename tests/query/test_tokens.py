@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from headrace.language.errors import QuerySyntaxError
+from headrace.errors import QuerySyntaxError
 from headrace.language.tokens import TokenKind, tokenize
 
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 import headrace
 from headrace.api.results import evaluate
-from headrace.errors import HeadraceError
-from headrace.logical.errors import QueryMeaningError
+from headrace.errors import HeadraceError, QueryMeaningError
 from tests.reference.generated.writes import DOCUMENTS
 
 ROW = {

@@ -27,9 +27,8 @@ from headrace.errors import (
     UsageError,
 )
 from headrace.kernel.rows import reading
-from headrace.store.files.closing import Closing
+from headrace.store.files.open_files import Closing
 from headrace.store.files.source import expand
-from headrace.store.rows.provider import ProviderRows, RowProvider
 from headrace.store.rows.row_file import RowFile, RowOptions, row_file
 
 if TYPE_CHECKING:
@@ -56,6 +55,7 @@ if TYPE_CHECKING:
     from headrace.kernel.tally import Stats
     from headrace.store.files.source import Source, SourceSpec
     from headrace.store.log.read.timed_rows import TimedRows
+    from headrace.store.rows.provider import ProviderRows, RowProvider
     from headrace.store.shards.metadata import Metadata
     from headrace.store.shards.shard_set import ShardSet
 
@@ -577,8 +577,10 @@ def _begins_with_mark(file: Rows) -> bool:
 
 
 def _rows_of(source: Source, options: RowOptions) -> Rows:
-    if isinstance(source.origin, RowProvider):
-        return ProviderRows(source, source.origin)
+    if source.kind == "provider":
+        from headrace.store.rows.provider import ProviderRows
+
+        return ProviderRows(source, cast("RowProvider", source.origin))
     if source.times is not None:
         from headrace.store.log.read.timed_rows import TimedRows
 

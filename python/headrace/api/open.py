@@ -10,9 +10,9 @@ from headrace.api.options import OpenOptions, refuse_unknown
 from headrace.errors import UsageError
 from headrace.kernel.rows import END, Decoding
 from headrace.kernel.values import DEEPEST, MAX_DEPTH
+from headrace.store.files.opened import Keeping
 from headrace.store.files.source import expand
 from headrace.store.files.units import between, parse_size
-from headrace.store.rows.checkpoints import Keeping
 from headrace.store.rows.row_file import RowOptions
 
 if TYPE_CHECKING:

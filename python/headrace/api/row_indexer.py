@@ -8,8 +8,8 @@ from headrace.errors import UsageError
 from headrace.kernel.rows import IndexBuild, RowIndex, reading
 from headrace.store.files.opened import OpenedFile
 from headrace.store.files.source import expand
-from headrace.store.rows.index_job import IndexJob
-from headrace.store.rows.row_index import INTERVAL
+from headrace.store.rows.row_file import INTERVAL
+from headrace.store.rows.row_index import IndexJob
 
 
 class RowIndexer:

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 from headrace.errors import HeadraceError
 from headrace.kernel.checksum import digest
 from headrace.kernel.rows import Decoding, reading
-from headrace.store.files.opened import OpenedFile
-from headrace.store.rows.checkpoints import Keeping
+from headrace.store.files.opened import Keeping, OpenedFile
 from headrace.store.rows.row_file import RowOptions, row_file
 from headrace.store.shards.options import LARGEST_BLOCK
 

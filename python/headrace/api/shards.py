@@ -21,9 +21,8 @@ from headrace.kernel.checksum import digest
 from headrace.kernel.rows import Decoding, reading
 from headrace.kernel.values import MAX_DEPTH
 from headrace.store.files.decoded import decoded
-from headrace.store.files.opened import OpenedFile
+from headrace.store.files.opened import Keeping, OpenedFile
 from headrace.store.files.units import parse_size
-from headrace.store.rows.checkpoints import Keeping
 from headrace.store.rows.row_file import RowOptions
 from headrace.store.shards import shard_set as store
 from headrace.store.shards.options import LARGEST_BLOCK

@@ -1,4 +1,4 @@
-"""Errors of files, rows, records and sets of shards."""
+"""Errors of files, rows, records, sets of shards and queries."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ from headrace.errors.error import (
 
 _SEGMENT = re.compile(r"(?:^|/)(\d{20})\.jsonl(?:\.\w+)?$")
 """A segment of a log: its name is the number of lines before it."""
+
+
+_WIDTH = 72
+"""Characters of a long line of a query that are shown around a mistake."""
 
 
 class OnlyInOrderError(UsageError, TypeError):
@@ -377,3 +381,52 @@ class SetLockedError(LockedError):
 
     WHAT = "{path}: {holder} is writing this set"
     ADVICE = "wait until it is done, or write under another name"
+
+
+class QuerySyntaxError(HeadraceError, ValueError):
+    """The text is not a query; `offset` counts the characters before the mistake."""
+
+    has_lines = True
+
+    text: str
+    offset: int
+    reason: str
+    hint: str = ""
+
+    @property
+    def line(self) -> int:
+        """The line of the mistake, counted from 1."""
+        return self.text.count("\n", 0, self.offset) + 1
+
+    @property
+    def column(self) -> int:
+        """The column of the mistake in its line, counted from 1."""
+        return self.offset - self.text.rfind("\n", 0, self.offset)
+
+    def __str__(self) -> str:
+        shown, caret = self._excerpt()
+        where = f"line {self.line}, column {self.column}"
+        lines = [f"{where}: {self.reason}", f"  {shown}", f"  {caret}^"]
+        if self.hint:
+            lines.append(self.hint)
+        return "\n".join(lines)
+
+    def _excerpt(self) -> tuple[str, str]:
+        """Return the line, or the part around the mistake, and the caret's indent."""
+        start = self.offset - self.column + 1
+        end = self.text.find("\n", start)
+        line = self.text[start : end if end >= 0 else len(self.text)]
+        at = self.column - 1
+
+        cut = max(0, min(at - _WIDTH // 2, len(line) - _WIDTH))
+        before = "…" if cut else ""
+        after = "…" if cut + _WIDTH < len(line) else ""
+        shown = before + line[cut : cut + _WIDTH] + after
+        # A tab keeps its width whatever the terminal makes of it.
+        lead = before + line[cut:at]
+        caret = "".join("\t" if sign == "\t" else " " for sign in lead)
+        return shown.replace("\r", " "), caret
+
+
+class QueryMeaningError(QuerySyntaxError):
+    """A query with the right syntax has an unknown function or source, or wrong arguments."""

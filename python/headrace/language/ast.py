@@ -24,28 +24,26 @@ from typing import TypeAlias, TypeGuard, get_args
 
 from headrace.language.literals import (
     NOWHERE,
+    AnyValue,
+    ArrayPattern,
     BinaryOperator,
+    Capture,
     CastType,
     CompareOperator,
+    Equals,
+    FieldPattern,
+    InRange,
     Kind,
     Literal,
     Located,
     Number,
-    Scalar,
-    Span,
-)
-from headrace.language.patterns import (
-    AnyValue,
-    ArrayPattern,
-    Capture,
-    Equals,
-    FieldPattern,
-    InRange,
     ObjectPattern,
     OfKind,
     OneOf,
     Pattern,
     Rest,
+    Scalar,
+    Span,
 )
 
 __all__ = [

@@ -1,20 +1,31 @@
-"""Parser: from the text of a query to its tree."""
+"""Parser: from the text of a query to its tree. Here are operators, conditions and pipes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from decimal import Decimal
+from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.errors import UsageError
 from headrace.language import ast, traversal
 from headrace.language.bindings import UNBOUND
-from headrace.language.grammar.cursor import DEEPEST, Cursor
-from headrace.language.grammar.expressions import ExpressionParser
+from headrace.language.grammar.cursor import DEEPEST, Cursor, Parser
+from headrace.language.grammar.steps import postfix
+from headrace.language.precedence import (
+    ONE_ONLY,
+    SIGN_OPERATORS,
+    WORD_OPERATORS,
+    Level,
+)
 from headrace.language.routine import Routine, run
 from headrace.language.tokens import TokenKind
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headrace.errors import QuerySyntaxError
     from headrace.language.ast import Node
     from headrace.language.bindings import Bindings
+    from headrace.language.tokens import Token
 
 MOST_TERMS = 3000
 """Maximum number of terms in a chain of arithmetic."""
@@ -71,3 +82,253 @@ def _inside(node: Node, cursor: Cursor) -> list[Node]:
             reason = f"a chain of more than {MOST_TERMS:,} terms"
             raise cursor.error(first.span.end, reason, "write [a, b, …].sum()")
     return [first, *terms[::-1]] if terms else [*traversal.children(node)]
+
+
+_CASTS = {cast.value: cast for cast in ast.CastType}
+
+
+class ExpressionParser(Parser):
+    """Parser of whole expressions."""
+
+    def expression(self) -> Routine[Node]:
+        """Parse a whole expression, with every operator."""
+        return _expression(self)
+
+    def operand(self, minimum: Level) -> Routine[Node]:
+        """Parse an expression that binds at least as tightly as `minimum`."""
+        return _operand(self, minimum)
+
+
+def _expression(parser: Parser) -> Routine[Node]:
+    cursor = parser.cursor
+    start = cursor.token
+    found: Node = yield _choice(parser)
+    while cursor.at_word("where"):
+        word = cursor.advance()
+        if parser.context.loop:
+            hint = "write: [x for x in xs if test]"
+            raise cursor.error(word, "a comprehension has no where", hint)
+        test: Node = yield _choice(parser)
+        otherwise = ast.Literal(None, span=ast.Span(word.start, word.end))
+        found = ast.Conditional(test, found, otherwise, span=cursor.since(start))
+    return found
+
+
+def _choice(parser: Parser) -> Routine[Node]:
+    """Parse a pipe, perhaps with ``if`` behind it or ``try`` before it."""
+    cursor = parser.cursor
+    cursor.enter()
+    start = cursor.token
+    test: Node
+    otherwise: Node
+    if cursor.take_word("try"):
+        body: Node = yield parser.enclosed(_pipe(parser))
+        cursor.expect_word("else", "after the expression to try")
+        otherwise = yield _choice(parser)
+        found: Node = ast.Try(body, otherwise, span=cursor.since(start))
+    else:
+        found = yield _pipe(parser)
+        if cursor.at_conditional():
+            cursor.advance()
+            test = yield parser.enclosed(_pipe(parser))
+            cursor.expect_word("else", "after the test of if")
+            otherwise = yield _choice(parser)
+            span = cursor.since(start)
+            found = ast.Conditional(test, found, otherwise, span=span)
+        elif cursor.at_word("if") and not parser.context.loop:
+            word = cursor.advance()
+            test = yield _pipe(parser)
+            otherwise = ast.Literal(None, span=ast.Span(word.start, word.end))
+            span = cursor.since(start)
+            found = ast.Conditional(test, found, otherwise, span=span)
+    cursor.leave()
+    return found
+
+
+def _pipe(parser: Parser) -> Routine[Node]:
+    cursor = parser.cursor
+    start = cursor.token
+    first: Node = yield _operand(parser, Level.COALESCE)
+    stages: list[Node | ast.Bind] = []
+    while True:
+        if cursor.take("|", "|>"):
+            if parser.at_call():
+                parser.piped_call = cursor.index
+            stages.append((yield _operand(parser, Level.COALESCE)))
+        elif cursor.at("->") and not parser.context.guard:
+            stages.append(_bind(cursor))
+        else:
+            break
+    if not stages:
+        return first
+    return ast.Pipe(first, tuple(stages), span=cursor.since(start))
+
+
+def _bind(cursor: Cursor) -> ast.Bind:
+    from headrace.language.grammar.parts import names
+
+    arrow = cursor.advance()
+    opening = cursor.token
+    target: ast.Variable | ast.Items | ast.Fields
+    if cursor.at("{"):
+        found, rest = names(cursor, may_rest=True)
+        target = ast.Fields(found, rest, span=cursor.since(opening))
+    elif cursor.at("["):
+        found, rest = names(cursor, may_rest=True)
+        target = ast.Items(found, rest, span=cursor.since(opening))
+    else:
+        name = cursor.name("a name, {…} or […] after ->")
+        target = ast.Variable(name, span=cursor.since(opening))
+    return ast.Bind(target, span=cursor.since(arrow))
+
+
+def _operand(parser: Parser, minimum: Level) -> Routine[Node]:
+    start = parser.cursor.token
+    left: Node = yield _prefixed(parser, minimum)
+    # An operator that binds tighter than what has been read cannot follow it.
+    ceiling = Level.NOT if start.is_word("not") else Level.CAST
+    while (level := _operator(parser)) and minimum <= level <= ceiling:
+        left = yield _INFIX[level](parser, left, start)
+        ceiling = Level(level - 1) if level in ONE_ONLY else level
+    if level in ONE_ONLY and level == ceiling + 1 and minimum <= level:
+        raise _chained(parser.cursor, level)
+    return left
+
+
+def _operator(parser: Parser) -> Level | None:
+    token = parser.cursor.token
+    if token.kind is TokenKind.SIGN:
+        return SIGN_OPERATORS.get(token.text)
+    if token.kind is not TokenKind.WORD:
+        return None
+    if token.text == "in" and parser.context.let_value:
+        return None
+    return WORD_OPERATORS.get(token.text)
+
+
+def _chained(cursor: Cursor, level: Level) -> QuerySyntaxError:
+    if level is Level.COMPARE:
+        hint = "write: a < b and b < c"
+        return cursor.error(cursor.token, "comparisons cannot be chained", hint)
+    reason = f"{cursor.token.text} cannot follow another such test"
+    return cursor.error(cursor.token, reason, "use parentheses, or `and`")
+
+
+def _prefixed(parser: Parser, minimum: Level) -> Routine[Node]:
+    cursor = parser.cursor
+    start = cursor.token
+    kind: type[ast.Negate | ast.Not]
+    if start.is_sign("-"):
+        kind, level = ast.Negate, Level.NEGATE
+    elif start.is_word("not") and minimum <= Level.NOT:
+        kind, level = ast.Not, Level.NOT
+    else:
+        found: Node = yield postfix(parser)
+        return found
+    cursor.advance()
+    cursor.enter()
+    inner: Node = yield _operand(parser, level)
+    cursor.leave()
+    return kind(inner, span=cursor.since(start))
+
+
+def _chain(parser: Parser, left: Node, start: Token) -> Routine[Node]:
+    """Parse any number of operands with the same operator between them."""
+    level = _operator(parser)
+    assert level is not None  # the caller has seen an operator
+    operands = [left]
+    while _operator(parser) == level:
+        parser.cursor.advance()
+        operands.append((yield _operand(parser, level.tighter)))
+    return _CHAINS[level](tuple(operands), span=parser.cursor.since(start))
+
+
+def _arithmetic(parser: Parser, left: Node, start: Token) -> Routine[Node]:
+    operator = ast.BinaryOperator(parser.cursor.advance().text)
+    right: Node = yield _operand(parser, SIGN_OPERATORS[operator].tighter)
+    return ast.Binary(operator, left, right, span=parser.cursor.since(start))
+
+
+def _compare(parser: Parser, left: Node, start: Token) -> Routine[Node]:
+    operator = ast.CompareOperator(parser.cursor.advance().text)
+    right: Node = yield _operand(parser, Level.SUM)
+    return ast.Compare(operator, left, right, span=parser.cursor.since(start))
+
+
+def _member(parser: Parser, left: Node, start: Token) -> Routine[Node]:
+    cursor = parser.cursor
+    operator = cursor.advance()
+    opening = cursor.token
+    right: Node = yield _operand(parser, Level.COMPARE)
+    span = cursor.since(start)
+    if operator.text == "in":
+        return ast.Contains(right, left, single=True, span=span)
+    if isinstance(right, ast.ArrayLiteral) and opening.is_sign("["):
+        items = tuple(_listed(cursor, item) for item in right.items)
+        return ast.ContainsAll(left, items, span=span)
+    return ast.Contains(left, right, span=span)
+
+
+def _listed(cursor: Cursor, item: Node | ast.Spread) -> ast.Literal:
+    literal = item.operand if isinstance(item, ast.Negate) else item
+    if isinstance(literal, ast.Literal):
+        value = literal.value
+        if literal is item:
+            return literal
+        if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
+            return ast.Literal(-value, span=item.span)
+    hint = "write .has_all([…]) for computed values"
+    reason = "after has, a list holds only literals"
+    raise cursor.error(item.span.start, reason, hint)
+
+
+def _is_kind(parser: Parser, left: Node, start: Token) -> Node:
+    cursor = parser.cursor
+    operator = cursor.advance()
+    negated = cursor.take_word("not")
+    from headrace.language.grammar.patterns import KINDS
+
+    kind = KINDS.get(cursor.token.text)
+    if kind is None or cursor.token.kind is not TokenKind.WORD:
+        after = f"{operator.text} not" if negated else operator.text
+        raise cursor.unexpected(f"expected a kind after {after}", _one_of(KINDS))
+    cursor.advance()
+    return ast.IsKind(left, kind, negated, span=cursor.since(start))
+
+
+def _cast(parser: Parser, left: Node, start: Token) -> Node:
+    cursor = parser.cursor
+    cursor.advance()
+    to = _CASTS.get(cursor.token.text)
+    if cursor.token.text.startswith("$"):
+        hint = "write value -> name | …, or let name = value in …"
+        raise cursor.unexpected("expected a type after as", hint)
+    if to is None or cursor.token.kind is not TokenKind.WORD:
+        raise cursor.unexpected("expected a type after as", _one_of(_CASTS))
+    cursor.advance()
+    return ast.Cast(left, to, span=cursor.since(start))
+
+
+def _one_of(words: dict[str, ast.Kind] | dict[str, ast.CastType]) -> str:
+    return f"one of {', '.join(words)}"
+
+
+_CHAINS: dict[Level, type[ast.And | ast.Or | ast.Coalesce]] = {
+    Level.COALESCE: ast.Coalesce,
+    Level.OR: ast.Or,
+    Level.AND: ast.And,
+}
+
+_Infix: TypeAlias = "Callable[[Parser, Node, Token], Routine[Node] | Node]"
+
+_INFIX: dict[Level, _Infix] = {
+    Level.COALESCE: _chain,
+    Level.OR: _chain,
+    Level.AND: _chain,
+    Level.KIND: _is_kind,
+    Level.MEMBER: _member,
+    Level.COMPARE: _compare,
+    Level.SUM: _arithmetic,
+    Level.PRODUCT: _arithmetic,
+    Level.CAST: _cast,
+}

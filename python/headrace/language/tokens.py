@@ -15,7 +15,7 @@ from decimal import Decimal, InvalidOperation
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from headrace.language.errors import QuerySyntaxError
+from headrace.errors import QuerySyntaxError
 
 if TYPE_CHECKING:
     from headrace.language.ast import Number, Scalar
@@ -27,6 +27,8 @@ KEYWORDS = frozenset(
         *("has", "match", "with"),
     }
 )
+
+LITERAL_WORDS = {"true": True, "false": False, "null": None}
 
 FOREIGN_CONSTANTS = {
     "True": "true", "TRUE": "true", "False": "false", "FALSE": "false",

@@ -15,7 +15,6 @@ from headrace.kernel.builtins import builtins
 from headrace.language import ast, traversal
 from headrace.language.tokens import FOREIGN_CONSTANTS
 from headrace.logical.demand import NOTHING
-from headrace.suggestion import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -182,6 +181,8 @@ def _meant(
         return FOREIGN_CONSTANTS[name]
     if called := _function(name):
         return called
+    from headrace.suggestion import nearest
+
     if near := nearest(name, paths):
         return paths[near]
     return f'the text "{name}"' if is_compared else ""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
-from headrace.errors import UsageError
+from headrace.errors import QueryMeaningError, UsageError
 from headrace.kernel.programs import Program
 from headrace.language import ast, traversal
 from headrace.language.bindings import UNBOUND
@@ -14,8 +14,6 @@ from headrace.language.routine import deep
 from headrace.logical import key_filter
 from headrace.logical.demand import NOTHING, fields_of, of_elements, union
 from headrace.logical.encode.compiler import compile_query
-from headrace.logical.errors import QueryMeaningError
-from headrace.logical.named_sources import lifted
 from headrace.logical.names.resolution import read_query
 from headrace.logical.steps import is_rows, reads_other_rows
 from headrace.store.rows.demand import Lanes
@@ -331,6 +329,7 @@ def _sources(tree: ast.Node) -> dict[str, int]:
 
 def _condition(where: str, bindings: Bindings) -> ast.Node:
     """Parse a condition on rows; its errors show its own text."""
+    from headrace.logical.named_sources import lifted
     from headrace.logical.stream_planner import plan_source, plan_stream
 
     condition = read_query(where, bindings)
@@ -480,11 +479,14 @@ class _Planner:
                 return ZipPlan(self.stream(stage.right), stage.longest)
 
     def _code(self, tree: ast.Node) -> bytes:
+        if not _sources(tree):
+            return compile_query(self._query, tree, self._numbers, strict=self._strict)
+        from headrace.logical.named_sources import lifted
+        from headrace.logical.stream_planner import plan_source
+
         tree, questions = lifted(tree)
         for name, question in questions.items():
             if name not in self._numbers:
-                from headrace.logical.stream_planner import plan_source
-
                 plan = self.stream(plan_source(question))
                 # The questions inside this one already have their numbers.
                 self._numbers[name] = len(self.questions)

@@ -11,8 +11,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import headrace
-from headrace.errors import HeadraceError
-from headrace.logical.errors import QueryMeaningError
+from headrace.errors import HeadraceError, QueryMeaningError
 from tests.examples import often
 from tests.reference.comparison import alike
 from tests.reference.engines import BY_TASKS

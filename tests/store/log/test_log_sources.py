@@ -22,10 +22,10 @@ from headrace.errors import (
     UsageError,
 )
 from headrace.kernel.rows import Decoding
+from headrace.store.files.opened import Keeping
 from headrace.store.files.source import expand
 from headrace.store.rows import log_segment, row_index
 from headrace.store.rows import row_file as row_file_module
-from headrace.store.rows.checkpoints import Keeping
 from headrace.store.rows.row_file import RowOptions, row_file
 
 ROWS = [{"n": n, "k": n % 7, "pad": "x" * (n % 40)} for n in range(5000)]

@@ -45,7 +45,7 @@ from headrace.kernel.graph import (
     stats_of,
 )
 from headrace.kernel.rows import SidecarError, reading
-from headrace.store.files.closing import Closing
+from headrace.store.files.open_files import Closing
 from headrace.store.files.opened import OpenedFile
 
 if TYPE_CHECKING:

@@ -134,7 +134,7 @@ def _only(files: Sequence[str]) -> str:
     """Return the one file to follow, or raise if it cannot be followed."""
     from glob import has_magic
 
-    from headrace.store.files.remote import is_url
+    from headrace.store.files.patterns import is_url
 
     if len(files) > 1:
         raise UsageError(

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.language import ast
 from headrace.language.grammar.parts import condition, loops
-from headrace.language.grammar.patterns import LITERAL_WORDS
-from headrace.language.tokens import TokenKind
+from headrace.language.tokens import LITERAL_WORDS, TokenKind
 
 if TYPE_CHECKING:
+    from headrace.errors import QuerySyntaxError
     from headrace.language.ast import Node
-    from headrace.language.errors import QuerySyntaxError
-    from headrace.language.grammar.cursor import Cursor
-    from headrace.language.grammar.state import Parser
+    from headrace.language.grammar.cursor import Cursor, Parser
     from headrace.language.routine import Routine
     from headrace.language.tokens import Token
 

@@ -8,16 +8,20 @@ for that reason.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from headrace.errors import QuerySyntaxError
 from headrace.language.ast import Arg, Literal, Span
 from headrace.language.bindings import UNBOUND
-from headrace.language.errors import QuerySyntaxError
 from headrace.language.tokens import KEYWORDS, Token, TokenKind, tokenize
 
 if TYPE_CHECKING:
     from headrace.language.ast import Call, Located, Node
     from headrace.language.bindings import Bindings
+    from headrace.language.precedence import Level
+    from headrace.language.routine import Routine
 
 DEEPEST = 1000
 """Greatest limit of depth that a caller may set."""
@@ -331,3 +335,61 @@ _WORD_HINTS = {
     "not": "put it in parentheses: (not x)",
     "try": "put it in parentheses: (try x else y)",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Words and signs that end an expression which could otherwise continue.
+
+    Does not apply where another token marks the end: inside brackets, and between
+    ``try`` or ``if`` and ``else``, ``match`` and ``with``.
+    """
+
+    let_value: bool = False
+    """``in`` ends the value of a ``let``."""
+
+    guard: bool = False
+    """``->`` ends the guard of an arm."""
+
+    patch_target: bool = False
+    """``{`` ends the target of a patch, if writes follow."""
+
+    loop: bool = False
+    """An ``if`` without ``else`` is a condition of the comprehension."""
+
+
+OPEN = Context()
+
+
+class Parser(ABC):
+    """A cursor, its context, and the parser of whole expressions."""
+
+    def __init__(self, cursor: Cursor) -> None:
+        self.cursor = cursor
+        self.context = OPEN
+        self.piped_call = -1
+        """Position of a call that directly follows a pipe."""
+
+    @abstractmethod
+    def expression(self) -> Routine[Node]:
+        """Parse a whole expression, with every operator."""
+
+    @abstractmethod
+    def operand(self, minimum: Level) -> Routine[Node]:
+        """Parse an expression that binds at least as tightly as `minimum`."""
+
+    def enclosed(
+        self, routine: Routine[Node] | None = None, context: Context = OPEN
+    ) -> Routine[Node]:
+        """Parse an expression, or run `routine`, in another context."""
+        outer, self.context = self.context, context
+        found: Node = yield routine or self.expression()
+        self.context = outer
+        return found
+
+    def at_call(self) -> bool:
+        """Whether a name and a parenthesis come next."""
+        # `has` is an operator elsewhere, but never where a value begins.
+        token = self.cursor.token
+        may_be_called = token.is_name or token.is_word("has")
+        return may_be_called and self.cursor.ahead(1).is_sign("(")

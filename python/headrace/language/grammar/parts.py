@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.language import ast
+from headrace.language.grammar.cursor import Context
 from headrace.language.grammar.patterns import pattern
-from headrace.language.grammar.state import Context
 from headrace.language.tokens import TokenKind
 
 if TYPE_CHECKING:
     from headrace.language.ast import Node
-    from headrace.language.grammar.cursor import Cursor
-    from headrace.language.grammar.state import Parser
+    from headrace.language.grammar.cursor import Cursor, Parser
     from headrace.language.routine import Routine
 
 

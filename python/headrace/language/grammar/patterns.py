@@ -24,7 +24,7 @@ from headrace.language.ast import (
     Pattern,
     Rest,
 )
-from headrace.language.tokens import Token, TokenKind
+from headrace.language.tokens import LITERAL_WORDS, Token, TokenKind
 
 if TYPE_CHECKING:
     from headrace.language.ast import Number
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from headrace.language.routine import Routine
 
 KINDS = {kind.value: kind for kind in Kind}
-
-LITERAL_WORDS = {"true": True, "false": False, "null": None}
 
 
 def pattern(cursor: Cursor, bound: list[str]) -> Routine[Pattern]:

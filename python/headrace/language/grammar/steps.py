@@ -6,17 +6,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.language import ast
-from headrace.language.grammar.parts import arguments, arms
 from headrace.language.grammar.primaries import primary
 from headrace.language.tokens import TokenKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from headrace.errors import QuerySyntaxError
     from headrace.language.ast import Node, Step
-    from headrace.language.errors import QuerySyntaxError
-    from headrace.language.grammar.cursor import Cursor
-    from headrace.language.grammar.state import Parser
+    from headrace.language.grammar.cursor import Cursor, Parser
     from headrace.language.routine import Routine
     from headrace.language.tokens import Token
 
@@ -112,6 +110,8 @@ def _no_field(cursor: Cursor) -> QuerySyntaxError:
 
 
 def _method(parser: Parser, name: Token, start: Token) -> Routine[Step]:
+    from headrace.language.grammar.parts import arguments
+
     given: tuple[ast.Arg, ...] = yield arguments(parser)
     return ast.Method(name.text, given, span=parser.cursor.since(start))
 
@@ -126,6 +126,8 @@ def _descend(parser: Parser) -> Routine[Step]:
         return ast.Descend(span=cursor.since(dots))
     key = cursor.advance().text
     if cursor.at("("):
+        from headrace.language.grammar.parts import arguments
+
         given: tuple[ast.Arg, ...] = yield arguments(parser)
         return ast.DeepMethod(key, given, span=cursor.since(dots))
     if key == "match":
@@ -133,6 +135,8 @@ def _descend(parser: Parser) -> Routine[Step]:
         if first:
             cursor.advance()
         if cursor.at("{"):
+            from headrace.language.grammar.parts import arms
+
             found: tuple[ast.Arm, ...] = yield arms(parser)
             return ast.DeepMatch(found, first, span=cursor.since(dots))
     return ast.Descend(key, span=cursor.since(dots))

@@ -11,10 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
+from headrace.errors import QueryMeaningError, QuerySyntaxError
 from headrace.kernel.builtins import Builtin, Parameter, builtins
 from headrace.language import ast, traversal
-from headrace.language.errors import QuerySyntaxError
-from headrace.logical.errors import QueryMeaningError
 from headrace.logical.steps import DEEP, RANKS, is_join
 
 Functions: TypeAlias = Mapping[str, ast.Lambda]

@@ -15,8 +15,8 @@ from headrace.logical.steps import DEEP, RANKS, is_join
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from headrace.errors import QueryMeaningError
     from headrace.logical.encode.compiler import Compiler
-    from headrace.logical.errors import QueryMeaningError
     from headrace.logical.names.scope import Scope
 
 

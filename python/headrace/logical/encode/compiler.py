@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from headrace.errors import QueryMeaningError
 from headrace.kernel.builtins import builtins
 from headrace.language import ast
 from headrace.logical.encode.program import (
@@ -27,7 +28,6 @@ from headrace.logical.encode.program import (
     option,
     text,
 )
-from headrace.logical.errors import QueryMeaningError
 from headrace.logical.names.scope import Macro, Scope, Written
 from headrace.logical.steps import (
     GIVES_ELEMENTS,

@@ -16,6 +16,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from headrace.errors import QueryMeaningError
 from headrace.language import ast
 from headrace.language.unparse import unparse
 from headrace.logical.encode.program import (
@@ -27,7 +28,6 @@ from headrace.logical.encode.program import (
     signed,
     text,
 )
-from headrace.logical.errors import QueryMeaningError
 from headrace.logical.names.scope import Holder, Macro
 from headrace.logical.steps import first_write, is_place, is_write
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from headrace.errors import QueryMeaningError
 from headrace.language import ast
-from headrace.logical.errors import QueryMeaningError
 from headrace.logical.names import visibility
 from headrace.logical.names.visibility import Around
 from headrace.logical.totality import GIVING_ARRAYS

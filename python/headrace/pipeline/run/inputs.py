@@ -16,7 +16,7 @@ from headrace.kernel.values import MAX_DEPTH
 from headrace.physical.fragment import fragments
 from headrace.pipeline.spec import texts
 from headrace.pipeline.state.ledger import Input, stamp_of
-from headrace.store.files import remote
+from headrace.store.files.patterns import is_url
 from headrace.store.files.source import expand
 from headrace.store.files.units import parse_size
 from headrace.store.shards.shard_set import ShardSet
@@ -134,8 +134,7 @@ def _found(
 ) -> Inputs:
     """Find files; with `whole`, without an unfinished last line."""
     located = [
-        path if remote.is_url(path) else str(layout.base / path)
-        for path in texts(paths)
+        path if is_url(path) else str(layout.base / path) for path in texts(paths)
     ]
     found = []
     own = layout.root.resolve()

@@ -26,9 +26,8 @@ from headrace.pipeline.state.quarantine import write_down
 from headrace.pipeline.validation import pack_options
 from headrace.store.files import system
 from headrace.store.files.directories import make_directories, remove_directories
-from headrace.store.files.opened import read_in_order
+from headrace.store.files.opened import Keeping, read_in_order
 from headrace.store.files.units import parse_size
-from headrace.store.rows.checkpoints import Keeping
 from headrace.store.rows.row_file import RowOptions
 from headrace.store.shards.job.job import begin
 from headrace.store.shards.options import LARGEST_BLOCK

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import UnusableTableError
 from headrace.kernel.rows import END, Decoded, Decoding, reading
-from headrace.store.files.opened import OpenedFile, open_pipe, read_in_order
-from headrace.store.rows.checkpoints import Keeping
+from headrace.store.files.opened import Keeping, OpenedFile, open_pipe, read_in_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

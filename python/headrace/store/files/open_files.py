@@ -1,4 +1,4 @@
-"""Limit on open files.
+"""Open files: objects that are open until `close`, and the limit on files that stay open.
 
 A data set may have more files than a process may open. The files used last stay open; a file that
 was closed is opened again when it is needed.
@@ -9,8 +9,9 @@ from __future__ import annotations
 import resource
 import threading
 import weakref
+from abc import ABC, abstractmethod
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, Self
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,3 +59,17 @@ class OpenFiles:
 
 
 OPEN_FILES = OpenFiles()
+
+
+class Closing(ABC):
+    """An object that is open until `close`, which leaving a `with` calls."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release all resources; a second call does nothing."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()

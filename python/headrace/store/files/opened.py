@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -35,12 +35,7 @@ from headrace.kernel.rows import (
     reading,
     sniff,
 )
-from headrace.store.files import remote
 from headrace.store.files.source import Readable, refuse_what_is_no_text
-from headrace.store.rows import checkpoints
-from headrace.store.rows.checkpoints import Keeping
-from headrace.store.shards.listing import is_superseded
-from headrace.store.shards.names import superseded_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,6 +43,9 @@ if TYPE_CHECKING:
     from headrace.store.files.source import Source
 
 T = TypeVar("T")
+
+_PARTS = ".parts-"
+"""Part of the name of every directory with parts of a set."""
 
 _PAUSES = (0.0, 0.001, 0.005, 0.02, 0.1)
 """Seconds between checks of a file whose time has changed, but not its size."""
@@ -67,6 +65,14 @@ def read_in_order(source: Source, error: UnusableTableError | None) -> Source:
     return replace(source, blocks=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """Whether and where row indexes are kept; without `directory`, in any sidecar place."""
+
+    enabled: bool = True
+    directory: str | None = None
+
+
 class OpenedFile:
     """A file that can be read by offset, in the state that its source is pinned to.
 
@@ -78,7 +84,7 @@ class OpenedFile:
     def __init__(
         self,
         source: Source,
-        keeping: Keeping = Keeping(),  # noqa: B008, frozen
+        keeping: Keeping = Keeping(),
         decoding: Decoding = Decoding(),  # noqa: B008, frozen
         *,
         warn: bool = True,
@@ -98,7 +104,7 @@ class OpenedFile:
                 self._enter(keeping)
             except UnusableTableError as error:
                 self.source = read_in_order(source, error if warn else None)
-        elif source.codec == "none" and checkpoints.is_part(source):
+        elif source.codec == "none" and _PARTS in source.path:
             self._compare_blocks(keeping)
         if source.segment is not None and source.segment.rows:
             from headrace.store.log.read.checked_lines import checked
@@ -115,11 +121,13 @@ class OpenedFile:
         try:
             with reading(self.path):
                 if source.kind == "remote":
-                    return remote.open_file(self.path)
-                if source.segment is not None:
-                    from headrace.store.log.files import open_file
+                    from headrace.store.files.remote import open_file
 
-                    return open_file(Path(self.path))
+                    return open_file(self.path)
+                if source.segment is not None:
+                    from headrace.store.log.files import open_file as open_segment
+
+                    return open_segment(Path(self.path))
                 return File(source.path)
         except SourceNotFoundError:
             if source.segment is None:
@@ -130,6 +138,9 @@ class OpenedFile:
 
     def _superseded(self) -> File:
         """Open a part of a set that another generation has replaced."""
+        from headrace.store.shards.listing import is_superseded
+        from headrace.store.shards.names import superseded_path
+
         location = self.source.path
         superseded = superseded_path(location) if self.source.kind == "file" else None
         if superseded is None:
@@ -164,6 +175,8 @@ class OpenedFile:
         return self.table
 
     def _enter(self, keeping: Keeping) -> None:
+        from headrace.store.rows import checkpoints
+
         source = self.source
         table = checkpoints.load_blocks(source, self, keeping)
         with reading(self.path):
@@ -181,6 +194,10 @@ class OpenedFile:
 
     def _compare_blocks(self, keeping: Keeping) -> None:
         """Compare blocks with the checksums in the sidecar; the blocks themselves have none."""
+        from headrace.store.rows import checkpoints
+
+        if not checkpoints.is_part(self.source):
+            return
         table = checkpoints.load_blocks(self.source, self, keeping)
         if table is not None:
             with reading(self.path):
@@ -307,11 +324,18 @@ def open_pipe(source: Source) -> tuple[Reader, str]:
 
 
 def _reader(source: Source) -> Reader:
-    if isinstance(source.origin, remote.Stream):
-        return Reader.calling(source.origin.again().read)
-    if isinstance(source.origin, Readable):
-        return Reader.calling(_Reading(source.location, source.origin).read)
+    if source.origin is not None:
+        return _calling(source.location, source.origin)
     return Reader.stdin() if source.kind == "stdin" else Reader(source.location)
+
+
+def _calling(location: str, origin: object) -> Reader:
+    from headrace.store.files.remote import Stream
+
+    if isinstance(origin, Stream):
+        return Reader.calling(origin.again().read)
+    assert isinstance(origin, Readable)
+    return Reader.calling(_Reading(location, origin).read)
 
 
 class _Reading:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import contextmanager
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
@@ -26,17 +25,6 @@ AHEAD_BYTES = 4 << 20
 
 _GONE = (404, 410)
 """The status codes of a web server for a file that does not exist."""
-
-_URL = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
-
-
-def is_url(location: str) -> bool:
-    """Tell a URL from a path.
-
-    >>> is_url("s3://bucket/app.jsonl"), is_url("logs/app.jsonl")
-    (True, False)
-    """
-    return _URL.match(location) is not None
 
 
 def has_magic(url: str) -> bool:

@@ -34,23 +34,13 @@ from headrace.errors import (
     UsageError,
 )
 from headrace.kernel.rows import END, File, foreign_format, has_blocks, reading, sniff
-from headrace.store.files import remote
-from headrace.store.files.patterns import matches
-from headrace.store.log.names import (
-    LOCK,
-    is_log,
-    is_segment,
-    is_within_log,
-    lost_manifest,
-)
-from headrace.store.rows.provider import RowProvider
-from headrace.store.shards.listing import is_set
-from headrace.store.shards.names import is_ours, meta_file
+from headrace.store.files.patterns import is_url, matches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from headrace.store.files.units import Between
+    from headrace.store.rows.provider import RowProvider
 
 Kind: TypeAlias = Literal["file", "remote", "pipe", "stdin", "reader", "provider"]
 OneSource: TypeAlias = "str | os.PathLike[str] | Readable | RowProvider"
@@ -66,6 +56,9 @@ _NO_DATA_SUFFIXES = (
 )  # fmt: skip
 _KEY_INDEX = ".jnx."
 """Part of the name of every key index of a file except the first."""
+
+_META = ".meta-"
+"""Part of the name of every metadata file of a set."""
 
 _NO_DATA = "no NDJSON in this directory; looked for *.jsonl* and *.ndjson*"
 
@@ -208,9 +201,11 @@ def _sidecar_of(path: str) -> str | None:
 
 
 def _is_one(spec: object) -> bool:
-    return isinstance(
-        spec, (str, bytes, os.PathLike, Readable, RowProvider)
-    ) or not isinstance(spec, Iterable)
+    if isinstance(spec, (str, bytes, os.PathLike)) or not isinstance(spec, Iterable):
+        return True
+    from headrace.store.rows.provider import RowProvider
+
+    return isinstance(spec, (Readable, RowProvider))
 
 
 def _location(one: object) -> str:
@@ -238,20 +233,25 @@ class _Chosen(NamedTuple):
 
 
 def _expand_one(one: object, chosen: _Chosen) -> Iterator[Source]:
+    if isinstance(one, (str, bytes, os.PathLike)):
+        yield from _named(_location(one), chosen)
+        return
+    from headrace.store.rows.provider import RowProvider
+
     if isinstance(one, RowProvider):
         yield Source(one.location, "provider", origin=one)
     elif isinstance(one, Readable):
         yield Source(f"<{type(one).__name__}>", "reader", origin=one)
     else:
-        yield from _named(_location(one), chosen)
+        _location(one)  # raises
 
 
 def _named(location: str, chosen: _Chosen) -> Iterator[Source]:
     if location == STDIN:
         yield Source(STDIN, "stdin")
-    elif remote.is_url(location):
+    elif is_url(location):
         yield from _at_url(location, chosen)
-    elif is_set(Path(location)):
+    elif _is_set(location):
         yield from chosen.of(_shards(location))
         _warn_of_files_beside(Path(location))
     elif Path(location).is_dir():
@@ -259,6 +259,8 @@ def _named(location: str, chosen: _Chosen) -> Iterator[Source]:
     elif os.path.lexists(location) or not glob.has_magic(location):
         yield from _local(location, chosen)
     else:
+        from headrace.store.log.names import is_log
+
         found = matches(location)
         logs = [match for match in found if is_log(Path(match))]
         read = {Path(log) for log in logs}
@@ -272,7 +274,18 @@ def _named(location: str, chosen: _Chosen) -> Iterator[Source]:
                 yield from _local(match, chosen)
 
 
+def _is_set(location: str) -> bool:
+    """Whether a location is a set; a file without the mark of metadata in its name is none."""
+    if _META not in location and Path(location).is_file():
+        return False
+    from headrace.store.shards.listing import is_set
+
+    return is_set(Path(location))
+
+
 def _directory(location: str, chosen: _Chosen) -> Iterable[Source]:
+    from headrace.store.log.names import is_log, lost_manifest
+
     if is_log(Path(location)) or lost_manifest(Path(location)):
         from headrace.store.log.read.sources import log_sources  # imports this module
 
@@ -300,6 +313,7 @@ def _warn_of_files_beside(directory: Path) -> None:
 
 
 def _at_url(url: str, chosen: _Chosen) -> Iterable[Source]:
+    from headrace.store.files import remote
     from headrace.store.shards.remote_set import is_remote_set, may_be_set
 
     if is_remote_set(url):
@@ -318,6 +332,7 @@ def _at_url(url: str, chosen: _Chosen) -> Iterable[Source]:
 
 def _remote_directory(url: str, chosen: _Chosen) -> list[Source]:
     from headrace.store.files.object_store import ObjectDirectory
+    from headrace.store.shards.names import is_ours
 
     directory = ObjectDirectory(url)
     names = directory.files()
@@ -359,6 +374,8 @@ def _some_data_files(directory: Path) -> list[str]:
 
 
 def _log_below(directory: Path) -> Path | None:
+    from headrace.store.log.names import LOCK, is_log
+
     for depth in range(1, _DEEPEST_LOG + 1):
         below = (path.parent for path in directory.glob("*/" * depth + LOCK))
         if log := min(filter(is_log, below), default=None):
@@ -380,6 +397,9 @@ def _is_data(path: str, logs: set[Path]) -> bool:
 
     Of a log, only segments are data, unless the whole log is read as one of `logs`.
     """
+    from headrace.store.log.names import is_segment, is_within_log
+    from headrace.store.shards.names import meta_file
+
     name = Path(path).name
     sidecar = name.endswith(_SIDECAR_SUFFIXES) or _KEY_INDEX in name
     beside = sidecar or meta_file(name) is not None
@@ -393,14 +413,16 @@ def _is_data(path: str, logs: set[Path]) -> bool:
 def _local(location: str, chosen: _Chosen) -> Iterator[Source]:
     if not chosen.has(location):
         return
-    if is_segment(Path(location)):
-        from headrace.store.log.read.sources import (
-            segment_source,
-        )  # imports this module
+    # The name of a segment of a log begins with the number of lines before it.
+    if Path(location).name[:1].isdigit():
+        from headrace.store.log.names import is_segment
+        from headrace.store.log.read.sources import segment_source
 
-        if (source := segment_source(Path(location), chosen.times)) is not None:
-            yield source
-            return
+        if is_segment(Path(location)):
+            source = segment_source(Path(location), chosen.times)
+            if source is not None:
+                yield source
+                return
     yield local_file(location)
 
 
@@ -417,6 +439,8 @@ def local_file(location: str) -> Source:
 
 def remote_file(url: str) -> Source:
     """Pin a file at a URL as it is now."""
+    from headrace.store.files import remote
+
     state = remote.state(url)
     if not remote.gives_ranges(url, state.size):
         return Source(url, "reader", origin=remote.Stream(url, state))

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import HeadraceError
 from headrace.kernel.rows import BlockTable, File, RowIndex, SidecarSource, reading
-from headrace.store.files import remote
 from headrace.store.files.atomic import write_atomically
 from headrace.store.files.directories import make_directories
 from headrace.store.files.sidecars import sidecar_places
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from headrace.store.files.opened import OpenedFile
+    from headrace.store.files.opened import Keeping, OpenedFile
     from headrace.store.files.source import Source
 
 SUFFIX = ".ckpt"
@@ -34,14 +33,6 @@ SMALLEST_KEPT = 8 << 20
 """Smaller files are scanned again: that is as fast as looking for a sidecar."""
 
 _OURS = b'"magic":"NDCK"'
-
-
-@dataclass(frozen=True, slots=True)
-class Keeping:
-    """Whether and where row indexes are kept; without `directory`, in any sidecar place."""
-
-    enabled: bool = True
-    directory: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +92,8 @@ def is_part(source: Source) -> bool:
 
 
 def _fetched(url: str) -> tuple[RowIndex, SidecarSource]:
+    from headrace.store.files import remote
+
     file = remote.open_file(url)
     size, _mtime_ns, _ctime_ns = file.stat()
     return RowIndex.from_bytes(file.read_at(0, size))

@@ -40,27 +40,17 @@ from headrace.store.files.opened import (
     read_in_order,
     rows_from,
 )
-from headrace.store.files.remote import Stream
-from headrace.store.rows import checkpoints
 from headrace.store.rows.demand import Capabilities, NoKeyRows
-from headrace.store.rows.reverse_scan import ReverseScan
-from headrace.store.rows.row_index import (
-    INTERVAL,
-    IndexedRows,
-    KnownRows,
-    index_copy,
-    index_in_place,
-    index_job,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
+    from headrace.store.files.opened import Keeping
     from headrace.store.files.source import Source
     from headrace.store.index.key_scan import KeyRows, Proven
-    from headrace.store.rows.checkpoints import Keeping
     from headrace.store.rows.demand import IndexPolicy, Keys, Lanes
-    from headrace.store.rows.index_job import IndexJob
+    from headrace.store.rows.reverse_scan import ReverseScan
+    from headrace.store.rows.row_index import IndexedRows, IndexJob, KnownRows
 
     Progress: TypeAlias = Callable[[int], None]
 
@@ -69,6 +59,9 @@ T = TypeVar("T")
 FIRST_BATCH_ROWS = 64
 FIRST_BATCH_BYTES = 1 << 15
 """The size of the first batch, which one read fills; batches grow from there."""
+
+INTERVAL = 1000
+"""Rows from one checkpoint of a row index to the next."""
 
 _NOT_COUNTED = (-1, 0)
 """The byte up to which rows were counted, and their number."""
@@ -327,10 +320,14 @@ class RowFile:
     @property
     def keeps_index(self) -> bool:
         """Whether a row index that is built is kept."""
+        from headrace.store.rows import checkpoints
+
         return checkpoints.worth_keeping(self.source, self._options.keeping)
 
     def known_total(self) -> int | None:
         """Return the number of rows, if it is known without reading them."""
+        from headrace.store.rows import checkpoints
+
         known = self._known_rows()
         if known is None and self._seekable:
             indexed = self._index()
@@ -352,6 +349,8 @@ class RowFile:
 
         `size`, `terminated` and `bom` are ignored for a seekable file, where they are read.
         """
+        from headrace.store.rows import checkpoints
+
         opened = self._open()
         opened.check()
         self._total = rows
@@ -385,6 +384,9 @@ class RowFile:
         return self._total
 
     def _count_decoded(self, progress: Progress) -> int:
+        from headrace.store.rows import checkpoints
+        from headrace.store.rows.row_index import index_job
+
         opened = None if self.source.is_pipe else self._open()
         if opened is not None:
             kept = checkpoints.load(self.source, opened, self._options.keeping)
@@ -444,6 +446,8 @@ class RowFile:
                 yield run.slice(0, left)
 
     def _from_end(self) -> ReverseScan:
+        from headrace.store.rows.reverse_scan import ReverseScan
+
         if not self._by_position() and (job := self._index().job) is not None:
             job.run()
         file, end = self.positions()
@@ -552,6 +556,8 @@ class RowFile:
         return OpenedFile(moved, keeping, decoding)
 
     def _take_pipe(self) -> tuple[Reader, str]:
+        from headrace.store.files.remote import Stream
+
         with self._lock:
             if self._pipe_taken:
                 reason = f"{self.source.location}: a pipe can be read only once"
@@ -567,6 +573,8 @@ class RowFile:
         return self._indexed
 
     def _make_index(self, *, look_for_kept: bool = True) -> IndexedRows:
+        from headrace.store.rows.row_index import index_copy, index_in_place
+
         options = self._options
         if self._seekable:
             known = self._known if look_for_kept else None

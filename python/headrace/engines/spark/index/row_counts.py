@@ -13,7 +13,7 @@ from headrace.engines.rows.count import CheckpointTasks, Counted, CountTasks
 from headrace.engines.spark.source.partitions import absolute, packed
 from headrace.errors import UnusableTableError
 from headrace.physical.fragment import fragments
-from headrace.store.rows.row_index import INTERVAL
+from headrace.store.rows.row_file import INTERVAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

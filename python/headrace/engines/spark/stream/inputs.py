@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from headrace.engines.spark.source.options import local_path
 from headrace.errors import SourceNotFoundError, UsageError
-from headrace.store.files import remote
-from headrace.store.files.patterns import matches
+from headrace.store.files.patterns import is_url, matches
 from headrace.store.files.source import data_files
 from headrace.store.log.names import is_log
 from headrace.store.log.read.partitions import has_logs
@@ -75,7 +74,7 @@ def stream_input(options: StreamOptions, *, numbered: bool) -> StreamInput:
 
 
 def _kind(path: str) -> str:
-    if remote.is_url(path):
+    if is_url(path):
         raise UsageError(
             f"{path}: a stream cannot read URLs; copy new files to a file system"
         )

@@ -22,10 +22,10 @@ from headrace.store.rows.row_file import (
     BATCH_BYTES,
     BATCH_ROWS,
     FIRST_BATCH_ROWS,
+    INTERVAL,
     RowOptions,
     row_file,
 )
-from headrace.store.rows.row_index import INTERVAL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
