@@ -15,6 +15,7 @@ settings.register_profile("thorough", settings.get_profile("fast"), max_examples
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups afterwards
 def pytest_collection_modifyitems(items):
     """Begin with what takes long, and divide the tests of Spark among processes by modules.
 

@@ -5,7 +5,9 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 import pytest
@@ -51,6 +53,46 @@ def headrace(capfdbinary, monkeypatch, tmp_path, request):
         return Outcome(code, captured.out, captured.err.decode())
 
     return run
+
+
+@pytest.fixture
+def piped(capfdbinary, monkeypatch, tmp_path):
+    """Run a command line in this process as a script does: pipes, and events as JSON."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments, stdin=b""):
+        with standard_input(stdin):
+            code = main([str(argument) for argument in arguments])
+            sys.stdout.flush()
+        captured = capfdbinary.readouterr()
+        return Outcome(code, captured.out, captured.err.decode())
+
+    return run
+
+
+@contextmanager
+def standard_input(content):
+    """Give this process a pipe with some bytes as standard input."""
+    reading, writing = os.pipe()
+    before, replaced = os.dup(0), sys.stdin
+    os.dup2(reading, 0)
+    os.close(reading)
+
+    def write():
+        # A command may end before it has read everything.
+        with suppress(BrokenPipeError), os.fdopen(writing, "wb") as pipe:
+            pipe.write(content)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        with os.fdopen(0, closefd=False) as sys.stdin:
+            yield
+    finally:
+        sys.stdin = replaced
+        os.dup2(before, 0)
+        os.close(before)
+        writer.join()
 
 
 @pytest.fixture

@@ -17,27 +17,27 @@ def lines(count, start=0):
     return b"".join(b'{"n":%d}\n' % n for n in range(start, start + count))
 
 
-def test_what_is_appended_is_printed(process):
+def test_what_is_appended_is_printed(piped):
     text = b'{"a": 1}\n[2,  3]\r\n\n"\xc3\xa9"\n' + lines(5)
-    done = process("log", "append", "log", stdin=text)
+    done = piped("log", "append", "log", stdin=text)
     assert (done.code, done.out) == (0, b"")
     assert "9 records, the last is line 9" in done.err
-    assert process("log", "cat", "log").out == text
-    assert process("log", "append", "log", "-q", stdin=b'"last"').code == 0
-    assert process("log", "cat", "log").out == text + b'"last"\n'
+    assert piped("log", "cat", "log").out == text
+    assert piped("log", "append", "log", "-q", stdin=b'"last"').code == 0
+    assert piped("log", "cat", "log").out == text + b'"last"\n'
 
 
-def test_acknowledgements_count_the_records_of_the_run(process):
-    assert process("log", "append", "log", "--ack", stdin=lines(3)).out == b"ACK 3\n"
-    outcome = process("log", "append", "log", "--ack", stdin=lines(2500))
+def test_acknowledgements_count_the_records_of_the_run(piped):
+    assert piped("log", "append", "log", "--ack", stdin=lines(3)).out == b"ACK 3\n"
+    outcome = piped("log", "append", "log", "--ack", stdin=lines(2500))
     assert outcome.out == b"ACK 1000\nACK 2000\nACK 2500\n"
     large = b'"%s"\n' % (b"x" * 600_000)
-    outcome = process("log", "append", "log", "--ack", stdin=large * 3)
+    outcome = piped("log", "append", "log", "--ack", stdin=large * 3)
     assert outcome.out == b"ACK 1\nACK 2\nACK 3\n"
-    assert process("log", "append", "log", "--ack", stdin=b"").out == b""
+    assert piped("log", "append", "log", "--ack", stdin=b"").out == b""
 
 
-def test_records_before_a_full_disk_are_acknowledged(process, tmp_path):
+def test_records_before_a_full_disk_are_acknowledged(piped, tmp_path):
     long = b"".join(b'{"n":%d,"pad":"%s"}\n' % (n, b"x" * 200) for n in range(500))
     limit = 'ulimit -f 64; exec "$0" -m headrace log append log --ack --rotate-rows 500'
     (tmp_path / "given").write_bytes(lines(500) + long)
@@ -51,16 +51,16 @@ def test_records_before_a_full_disk_are_acknowledged(process, tmp_path):
         )
     assert done.returncode == 1
     assert b"records of the input are in the log" in done.stderr
-    there = process("log", "cat", "log").out
+    there = piped("log", "cat", "log").out
     assert there.startswith(lines(500))
     assert done.stdout.splitlines()[-1] == b"ACK %d" % there.count(b"\n")
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_lines_that_nobody_read_are_not_done(process, tmp_path, unbuffered):
+def test_lines_that_nobody_read_are_not_done(piped, tmp_path, unbuffered):
     """Without a buffer, the system may take a part of what is written."""
     row = b'"%s"\n' % (b"x" * 97)
-    process("log", "append", "log", stdin=row * 9000)
+    piped("log", "append", "log", stdin=row * 9000)
     command = [sys.executable, "-m", "headrace", "log", "cat", "log", "--consumer", "c"]
     child = subprocess.Popen(
         command,
@@ -71,7 +71,7 @@ def test_lines_that_nobody_read_are_not_done(process, tmp_path, unbuffered):
     child.stdout.read(4096)
     child.stdout.close()
     assert child.wait() == 0
-    told = process("log", "consumers", "log", "--json").out
+    told = piped("log", "consumers", "log", "--json").out
     done = json.loads(told)["line"] if told else 0
     # A pipe holds 64 KiB: what was taken is not more than that and what was read.
     assert done * len(row) <= 4096 + (64 << 10)
@@ -90,36 +90,34 @@ def test_each_record_is_acknowledged_as_it_comes(start):
 
 
 @pytest.mark.parametrize("durability", ["always", "data", "interval", "os"])
-def test_every_durability(process, durability):
+def test_every_durability(piped, durability):
     options = ("--durability", durability, "--ack")
-    assert process("log", "append", "log", *options, stdin=lines(7)).out == b"ACK 7\n"
-    assert process("log", "cat", "log").out == lines(7)
+    assert piped("log", "append", "log", *options, stdin=lines(7)).out == b"ACK 7\n"
+    assert piped("log", "cat", "log").out == lines(7)
 
 
-def test_a_bad_line_ends_it(process, tmp_path):
-    outcome = process(
+def test_a_bad_line_ends_it(piped, tmp_path):
+    outcome = piped(
         "log", "append", "log", "--ack", stdin=lines(1002) + b"{]\n" + lines(9)
     )
     assert outcome.code == 1
     assert outcome.out == b"ACK 1000\nACK 1002\n"
     assert "record 1003, byte 1: " in outcome.err
     assert "the 1002 records before it are in the log" in outcome.err
-    assert process("log", "cat", "log").out == lines(1002)
+    assert piped("log", "cat", "log").out == lines(1002)
 
 
-def test_a_line_that_never_ends(process):
+def test_a_line_that_never_ends(piped):
     text = b'1\n"' + b"x" * 3_000_000
-    outcome = process(
-        "log", "append", "log", "--ack", "--max-record", "1MiB", stdin=text
-    )
+    outcome = piped("log", "append", "log", "--ack", "--max-record", "1MiB", stdin=text)
     assert (outcome.code, outcome.out) == (1, b"ACK 1\n")
     assert "over the limit of 1048576" in outcome.err
 
 
-def test_rotation_and_times(process, tmp_path):
+def test_rotation_and_times(piped, tmp_path):
     text = b"".join(b'{"E":%d}\n' % n for n in (5, 7, 6, 9))
     options = ("--rotate-rows", "3", "--time", "$.E", "--events", "json")
-    outcome = process("log", "append", "log", *options, stdin=text)
+    outcome = piped("log", "append", "log", *options, stdin=text)
     (told,) = outcome.events
     assert (told["event"], told["records"], told["last_line"]) == ("appended", 4, 4)
     assert told["fallbacks"] == 1
@@ -127,7 +125,7 @@ def test_rotation_and_times(process, tmp_path):
         FIRST,
         f"{3:020d}.jsonl",
     ]
-    told = process("log", "dump-index", f"log/{FIRST}.idx").rows
+    told = piped("log", "dump-index", f"log/{FIRST}.idx").rows
     header, *found = map(json.loads, told)
     assert header == {"type": "header", "fileNumber": 1, "globalLineOffset": 0}
     assert found[1] == {
@@ -145,14 +143,14 @@ def test_rotation_and_times(process, tmp_path):
         "created",
     ]
     (_, last) = map(
-        json.loads, process("log", "dump-index", f"log/{3:020d}.jsonl.idx").rows
+        json.loads, piped("log", "dump-index", f"log/{3:020d}.jsonl.idx").rows
     )
     assert (last["fileNumber"], last["lineNumberLocal"], last["lineNumberGlobal"]) == (
         2,
         1,
         4,
     )
-    outcome = process(
+    outcome = piped(
         "log", "append", "two", "--time", "$.E", "--monotonic", "1", stdin=text
     )
     assert "without a time" not in outcome.err
@@ -182,7 +180,7 @@ def test_nothing_to_print(headrace, tmp_path):
     assert "there is no log in this directory" in outcome.err
 
 
-def test_a_killed_writer_leaves_what_it_acknowledged(start, process, tmp_path):
+def test_a_killed_writer_leaves_what_it_acknowledged(start, piped, tmp_path):
     child = start("log", "append", "log", "--ack")
     child.stdin.write(lines(3))
     while child.stdout.readline() != b"ACK 3\n":
@@ -192,7 +190,7 @@ def test_a_killed_writer_leaves_what_it_acknowledged(start, process, tmp_path):
     child.wait()
     with (tmp_path / "log" / FIRST).open("ab") as file:
         file.write(b'{"torn')
-    outcome = process("log", "cat", "log", "--events", "json")
+    outcome = piped("log", "cat", "log", "--events", "json")
     assert (outcome.code, outcome.out) == (0, lines(3))
     (told,) = outcome.events
     assert (told["event"], told["action"], told["bytes"]) == (
@@ -200,36 +198,36 @@ def test_a_killed_writer_leaves_what_it_acknowledged(start, process, tmp_path):
         "kept",
         6,
     )
-    assert process("log", "append", "log", "--ack", stdin=lines(1, 3)).out == b"ACK 1\n"
-    assert process("log", "cat", "log").out == lines(4)
+    assert piped("log", "append", "log", "--ack", stdin=lines(1, 3)).out == b"ACK 1\n"
+    assert piped("log", "cat", "log").out == lines(4)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_writer_that_is_ended(start, process, number):
+def test_a_writer_that_is_ended(start, piped, number):
     child = start("log", "append", "log", "--ack")
     child.stdin.write(lines(3))
     while child.stdout.readline() != b"ACK 3\n":
         pass
     child.send_signal(number)
     assert child.wait(20) in (130, 143)
-    outcome = process("log", "cat", "log")
+    outcome = piped("log", "cat", "log")
     assert (outcome.out, outcome.err) == (lines(3), "")
 
 
-def test_a_second_writer(start, process):
+def test_a_second_writer(start, piped):
     child = start("log", "append", "log", "--ack")
     child.stdin.write(lines(1))
     assert child.stdout.readline() == b"ACK 1\n"
-    outcome = process("log", "append", "log", stdin=lines(1))
+    outcome = piped("log", "append", "log", stdin=lines(1))
     assert outcome.code == 1
     assert f"process {child.pid} on " in outcome.err
-    assert process("log", "recover", "log").code == 1
+    assert piped("log", "recover", "log").code == 1
     # What is committed can be read all the while.
-    assert process("log", "cat", "log").out == lines(1)
-    assert process("log", "check", "log").code == 0
+    assert piped("log", "cat", "log").out == lines(1)
+    assert piped("log", "check", "log").code == 0
 
 
-def test_nobody_reads_the_acknowledgements(process, tmp_path):
+def test_nobody_reads_the_acknowledgements(piped, tmp_path):
     reading, writing = os.pipe()
     os.close(reading)
     done = subprocess.run(
@@ -241,7 +239,7 @@ def test_nobody_reads_the_acknowledgements(process, tmp_path):
     )
     os.close(writing)
     assert done.returncode == 0
-    assert process("log", "cat", "log").out == lines(5)
+    assert piped("log", "cat", "log").out == lines(5)
 
 
 def test_recovering(headrace, tmp_path):
@@ -371,21 +369,21 @@ def test_a_log_that_may_not_be_written_is_read(headrace, tmp_path):
     ],
     ids=" ".join,
 )
-def test_a_command_line_that_makes_no_sense(process, words, tmp_path):
-    outcome = process("log", *words, stdin=lines(1))
+def test_a_command_line_that_makes_no_sense(piped, words, tmp_path):
+    outcome = piped("log", *words, stdin=lines(1))
     assert (outcome.code, outcome.out) == (2, b"")
     assert not (tmp_path / "log").exists()
 
 
-def test_the_indexes_of_a_log_as_json(process, tmp_path):
-    process("log", "append", "log", "--rotate-rows", 3, stdin=lines(8))
+def test_the_indexes_of_a_log_as_json(piped, tmp_path):
+    piped("log", "append", "log", "--rotate-rows", 3, stdin=lines(8))
     names = [f"{base:020d}.jsonl.idx" for base in (0, 3, 6)]
-    each = [process("log", "dump-index", f"log/{name}").out for name in names]
-    assert process("log", "dump-index", "log").out == b"".join(each)
+    each = [piped("log", "dump-index", f"log/{name}").out for name in names]
+    assert piped("log", "dump-index", "log").out == b"".join(each)
     # What was begun and is not committed is no line.
     with (tmp_path / "log" / names[-1]).open("ab") as file:
         file.write(bytes(60))
-    done = process("log", "dump-index", "log", "--out", "log")
+    done = piped("log", "dump-index", "log", "--out", "log")
     assert done.code == 0, done.err
     assert done.rows == [f"log/{name}.json".encode() for name in names]
     written = [(tmp_path / "log" / f"{name}.json").read_bytes() for name in names]
@@ -393,11 +391,11 @@ def test_the_indexes_of_a_log_as_json(process, tmp_path):
     entries = [json.loads(line) for line in written[1].splitlines()]
     assert entries[0] == {"type": "header", "fileNumber": 2, "globalLineOffset": 3}
     assert [entry["lineNumberGlobal"] for entry in entries[1:]] == [4, 5, 6]
-    assert process("count", "log").out == b"8\n"
-    assert process("count", "log/*").out == b"8\n"
-    assert process("log", "cat", "log").out == lines(8)
-    assert process("log", "dump-index", "nowhere").code == 1
-    assert process("log", "dump-index", ".").code == 1
+    assert piped("count", "log").out == b"8\n"
+    assert piped("count", "log/*").out == b"8\n"
+    assert piped("log", "cat", "log").out == lines(8)
+    assert piped("log", "dump-index", "nowhere").code == 1
+    assert piped("log", "dump-index", ".").code == 1
 
 
 @pytest.mark.parametrize("codec", ["zstd", "gzip"])
@@ -438,11 +436,11 @@ def test_what_cannot_be_compressed(headrace, tmp_path):
     assert json.loads(outcome.out)["segments"] == 1
 
 
-def test_appending_with_compression_and_retention(process, tmp_path):
+def test_appending_with_compression_and_retention(piped, tmp_path):
     options = ("--rotate-rows", "100", "--codec", "zstd", "--retain-bytes", "40KiB")
-    outcome = process("log", "append", "log", "--ack", *options, stdin=lines(2000))
+    outcome = piped("log", "append", "log", "--ack", *options, stdin=lines(2000))
     assert (outcome.code, outcome.out) == (0, b"ACK 1000\nACK 2000\n")
-    printed = process("log", "cat", "log").out
+    printed = piped("log", "cat", "log").out
     first = json.loads(printed.split(b"\n")[0])["n"]
     assert 0 < first < 2000 - 100
     assert printed == lines(2000 - first, first)

@@ -10,13 +10,13 @@ ROWS = b"".join(
 
 
 @pytest.fixture(params=["plain", "zstd", "gzip"])
-def both(process, tmp_path, request):
+def both(piped, tmp_path, request):
     """Make the same rows as a file and as a log of several segments, compressed or not."""
     (tmp_path / "rows.jsonl").write_bytes(ROWS)
-    done = process("log", "append", "log", "--rotate-rows", 700, "-q", stdin=ROWS)
+    done = piped("log", "append", "log", "--rotate-rows", 700, "-q", stdin=ROWS)
     assert done.code == 0
     if request.param != "plain":
-        assert process("log", "seal", "log", "--codec", request.param).code == 0
+        assert piped("log", "seal", "log", "--codec", request.param).code == 0
         assert len(list((tmp_path / "log").glob("*.jsonl"))) == 1
     with max((tmp_path / "log").glob("*.jsonl")).open("ab") as file:
         file.write(b'{"id":"not committed"}\n')
@@ -54,18 +54,17 @@ def both(process, tmp_path, request):
         ),
     ],
 )  # fmt: skip
-def test_the_same_answer(process, both, arguments):
+def test_the_same_answer(piped, both, arguments):
     file, log = (
-        process(*(str(each).replace("FILE", name) for each in arguments))
-        for name in both
+        piped(*(str(each).replace("FILE", name) for each in arguments)) for name in both
     )
     assert (file.code, log.code) == (0, 0), log.err
     assert log.out == file.out
     assert file.out
 
 
-def test_every_segment_is_counted_by_itself(process, both):
-    counted = process("count", "--per-file", "log").out.decode().splitlines()
+def test_every_segment_is_counted_by_itself(piped, both):
+    counted = piped("count", "--per-file", "log").out.decode().splitlines()
     counted = [row.removesuffix(".zst").removesuffix(".gz") for row in counted]
     names = [f"log/{base:020d}.jsonl" for base in range(0, 3000, 700)]
     assert counted == [
@@ -74,45 +73,45 @@ def test_every_segment_is_counted_by_itself(process, both):
     ]
 
 
-def test_shards_of_a_log(process, both):
-    assert process("shard", "write", "log", "--out", "set").code == 0
-    assert process("shard", "cat", "set").out == ROWS
+def test_shards_of_a_log(piped, both):
+    assert piped("shard", "write", "log", "--out", "set").code == 0
+    assert piped("shard", "cat", "set").out == ROWS
 
 
-def test_an_index_of_each_segment(process, both, tmp_path):
-    done = process("index", "build", "log", "--on", "id")
+def test_an_index_of_each_segment(piped, both, tmp_path):
+    done = piped("index", "build", "log", "--on", "id")
     assert done.code == 0, done.err
     assert len(list((tmp_path / "log").glob("*.jnx"))) == 5
-    found = process("query", "--matches", "id == 2222", "log", "--stats")
+    found = piped("query", "--matches", "id == 2222", "log", "--stats")
     assert json.loads(found.out) == {"id": 2222, "k": "k8", "ms": 22220}
     assert "rows 3000" in found.err
-    assert process("log", "cat", "log").out.startswith(ROWS)
-    refused = process("index", "build", "log", "--on", "k", "--index", "one.jnx")
+    assert piped("log", "cat", "log").out.startswith(ROWS)
+    refused = piped("index", "build", "log", "--on", "k", "--index", "one.jnx")
     assert refused.code == 2
     assert "an index for each of 5 files" in refused.err
 
 
-def test_a_directory_of_logs_says_what_to_name(process, both, tmp_path):
+def test_a_directory_of_logs_says_what_to_name(piped, both, tmp_path):
     (tmp_path / "storage").mkdir()
     (tmp_path / "log").rename(tmp_path / "storage" / "log")
-    refused = process("count", "storage")
+    refused = piped("count", "storage")
     assert (refused.code, refused.out) == (1, b"")
     assert "name one, such as storage/log, or all of them: 'storage/**/'" in refused.err
-    assert process("count", "storage/**/").out == b"3000\n"
+    assert piped("count", "storage/**/").out == b"3000\n"
 
 
-def test_a_log_is_followed_by_its_own_command(process, both):
-    refused = process("tail", "-f", "log")
+def test_a_log_is_followed_by_its_own_command(piped, both):
+    refused = piped("tail", "-f", "log")
     assert refused.code == 2
     assert "follow this log with `headrace log cat -f`" in refused.err
 
 
 class TestTimes:
     @pytest.fixture
-    def log(self, process):
+    def log(self, piped):
         """Make a log of five segments whose times are the ids of records, in milliseconds."""
         times = ("--time", "$.id", "--rotate-rows", 700, "-q")
-        assert process("log", "append", "timed", *times, stdin=ROWS).code == 0
+        assert piped("log", "append", "timed", *times, stdin=ROWS).code == 0
         return "timed", "--since", 1000, "--until", "1970-01-01T00:00:02Z"
 
     @pytest.mark.parametrize(
@@ -128,11 +127,11 @@ class TestTimes:
             (("query", "$.nth(500).id", "--stream"), b"1500\n"),
         ],
     )
-    def test_of_commands(self, process, log, command, expected):
-        done = process(*command, *log)
+    def test_of_commands(self, piped, log, command, expected):
+        done = piped(*command, *log)
         assert (done.code, done.out) == (0, expected), done.err
 
-    def test_the_account(self, headrace, process, log):
+    def test_the_account(self, headrace, piped, log):
         done = headrace("query", "id % 2 == 0", "--matches", *log, "--stats")
         assert len(done.rows) == 500
         assert (
@@ -142,8 +141,8 @@ class TestTimes:
         told = headrace("query", "id", *log, "--stats", "--events", "json", "-q")
         assert [event["outside"] for event in told.events] == [2000]
 
-    def test_per_file(self, process, log):
-        counted = process("count", "--per-file", *log).rows
+    def test_per_file(self, piped, log):
+        counted = piped("count", "--per-file", *log).rows
         assert [int(row.split(b"\t")[0]) for row in counted] == [0, 400, 600, 0, 0]
 
     @pytest.mark.parametrize(
@@ -154,8 +153,8 @@ class TestTimes:
             (("tail", "-f", "timed"), "`headrace log cat -f --since`"),
         ],
     )
-    def test_refused(self, process, log, tmp_path, command, said):
+    def test_refused(self, piped, log, tmp_path, command, said):
         (tmp_path / "rows.jsonl").write_bytes(ROWS)
-        done = process(*command, "--since", "-15m")
+        done = piped(*command, "--since", "-15m")
         assert (done.code, done.out) == (2, b"")
         assert said in done.err

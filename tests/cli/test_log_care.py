@@ -15,21 +15,21 @@ class TestBadRecords:
     GIVEN = b'{"i":0}\n{"i":\n{"i":2}\n\nnot json\n{"i":5}\n{"half'
 
     @pytest.mark.parametrize("policy", ["skip", "collect"])
-    def test_they_are_left_out(self, process, policy):
-        outcome = process(
+    def test_they_are_left_out(self, piped, policy):
+        outcome = piped(
             "log", "append", "log", "--ack", "--on-error", policy, stdin=self.GIVEN
         )
         assert outcome.code == 0
         assert outcome.out.splitlines()[-1] == b"ACK 4"
         assert "3 bad records left out" in outcome.err
         assert ("line 5 of the input, byte " in outcome.err) == (policy == "collect")
-        there = process("log", "cat", "log").out
+        there = piped("log", "cat", "log").out
         assert there == b'{"i":0}\n{"i":2}\n\n{"i":5}\n'
 
-    def test_they_are_kept_in_a_file(self, process, tmp_path):
+    def test_they_are_kept_in_a_file(self, piped, tmp_path):
         for _ in range(2):
             command = ["log", "append", "log", "-q", "--errors", "bad.jsonl"]
-            assert process(*command, stdin=self.GIVEN).code == 0
+            assert piped(*command, stdin=self.GIVEN).code == 0
         told = [
             json.loads(line)
             for line in (tmp_path / "bad.jsonl").read_text().split("\n")[:-1]
@@ -37,10 +37,10 @@ class TestBadRecords:
         assert [each["line"] for each in told] == [2, 5, 7] * 2
         assert [each["raw"] for each in told[:3]] == ['{"i":', "not json", '{"half']
 
-    def test_one_that_is_too_long(self, process):
+    def test_one_that_is_too_long(self, piped):
         long = b'"' + b"x" * 3_000_000 + b'"'
         given = b"1\n" + long + b"\n2\n" + long + b"\n3\n" + long
-        outcome = process(
+        outcome = piped(
             *("log", "append", "log", "--on-error", "collect", "--max-record", "1000"),
             *("--events", "json"),
             stdin=given,
@@ -49,7 +49,7 @@ class TestBadRecords:
         bad = [each for each in outcome.events if each["event"] == "bad_row"]
         assert [each["line"] for each in bad] == [2, 4, 6]
         assert "raw" not in bad[0]
-        assert process("log", "cat", "log").out == b"1\n2\n3\n"
+        assert piped("log", "cat", "log").out == b"1\n2\n3\n"
 
     @pytest.mark.parametrize(
         ("options", "said"),
@@ -60,42 +60,42 @@ class TestBadRecords:
             (["--rotate-bytes", "0"], "--rotate-bytes"),
         ],
     )
-    def test_what_cannot_be_meant(self, process, options, said):
-        process("log", "append", "log", "-q", stdin=b"1\n")
-        outcome = process("log", "append", "log", *options, stdin=b"2\n")
+    def test_what_cannot_be_meant(self, piped, options, said):
+        piped("log", "append", "log", "-q", stdin=b"1\n")
+        outcome = piped("log", "append", "log", *options, stdin=b"2\n")
         assert outcome.code == 2
         assert said in outcome.err
-        assert process("log", "cat", "log").out == b"1\n"
+        assert piped("log", "cat", "log").out == b"1\n"
 
 
 class TestMetrics:
-    def test_a_file_of_the_log_is_not_replaced(self, process):
-        process("log", "append", "log", "-q", stdin=b"1\n")
+    def test_a_file_of_the_log_is_not_replaced(self, piped):
+        piped("log", "append", "log", "-q", stdin=b"1\n")
         name = f"log/{0:020d}.jsonl"
-        outcome = process("log", "append", "log", "--metrics", name, stdin=b"2\n")
+        outcome = piped("log", "append", "log", "--metrics", name, stdin=b"2\n")
         assert outcome.code == 2
         assert "is in the directory of a log" in outcome.err
-        assert process("log", "cat", "log").out == b"1\n"
+        assert piped("log", "cat", "log").out == b"1\n"
 
-    def test_other_data_is_not_replaced(self, process, tmp_path):
+    def test_other_data_is_not_replaced(self, piped, tmp_path):
         (tmp_path / "data.jsonl").write_bytes(b"1\n")
-        outcome = process("log", "append", "log", "--metrics", "data.jsonl")
+        outcome = piped("log", "append", "log", "--metrics", "data.jsonl")
         assert outcome.code == 2
         assert "has other data than metrics" in outcome.err
         assert (tmp_path / "data.jsonl").read_bytes() == b"1\n"
 
-    def test_metrics_are(self, process, tmp_path):
+    def test_metrics_are(self, piped, tmp_path):
         for n in (1, 2):
             command = ["log", "append", "log", "-q", "--metrics", "m.prom"]
-            assert process(*command, stdin=b"%d\n" % n).code == 0
+            assert piped(*command, stdin=b"%d\n" % n).code == 0
         assert "storage_lines" in (tmp_path / "m.prom").read_text()
 
 
 class TestAConsumerOfAPipe:
-    def test_what_nobody_took_comes_again(self, process, tmp_path):
+    def test_what_nobody_took_comes_again(self, piped, tmp_path):
         """As `log cat --consumer c | head -3` does, whose reader ends early."""
         rows = b"".join(b'{"i":%d,"pad":"%s"}\n' % (i, b"x" * 30) for i in range(1500))
-        process("log", "append", "log", "-q", stdin=rows)
+        piped("log", "append", "log", "-q", stdin=rows)
         child = subprocess.Popen(
             [*COMMAND, "log", "cat", "log", "--consumer", "c"],
             stdout=subprocess.PIPE,
@@ -104,12 +104,12 @@ class TestAConsumerOfAPipe:
         assert child.stdout.read(100)
         child.stdout.close()
         assert child.wait(60) == 0
-        assert process("log", "cat", "log", "--consumer", "c").out == rows
-        assert process("log", "cat", "log", "--consumer", "c").out == b""
+        assert piped("log", "cat", "log", "--consumer", "c").out == rows
+        assert piped("log", "cat", "log", "--consumer", "c").out == b""
 
-    def test_one_that_is_ended_while_nobody_reads(self, process, tmp_path):
+    def test_one_that_is_ended_while_nobody_reads(self, piped, tmp_path):
         """Lines that stand in the pipe are not done."""
-        process("log", "append", "log", "-q", stdin=b"1\n2\n3\n")
+        piped("log", "append", "log", "-q", stdin=b"1\n2\n3\n")
         reading, writing = os.pipe()
         child = subprocess.Popen(
             [*COMMAND, "log", "cat", "log", "--consumer", "c", "--events", "json"],
@@ -123,24 +123,24 @@ class TestAConsumerOfAPipe:
         child.send_signal(signal.SIGTERM)
         child.wait(60)
         os.close(reading)
-        assert process("log", "cat", "log", "--consumer", "c").out == b"2\n3\n"
+        assert piped("log", "cat", "log", "--consumer", "c").out == b"2\n3\n"
 
 
 class TestWhatIsNoLog:
     @pytest.mark.parametrize("command", ["cat", "check", "stats", "recover"])
-    def test_a_name_that_is_not_there(self, process, command):
-        outcome = process("log", command, "nosuch")
+    def test_a_name_that_is_not_there(self, piped, command):
+        outcome = piped("log", command, "nosuch")
         assert (outcome.code, outcome.out) == (2, b"")
         assert "nosuch: no such directory" in outcome.err
 
     @pytest.mark.parametrize("command", ["cat", "check", "stats", "recover"])
-    def test_a_backup_and_a_segment(self, process, command):
-        process("log", "append", "log", "-q", stdin=b"1\n")
-        process("log", "backup", "log", "backup")
-        outcome = process("log", command, "backup")
+    def test_a_backup_and_a_segment(self, piped, command):
+        piped("log", "append", "log", "-q", stdin=b"1\n")
+        piped("log", "backup", "log", "backup")
+        outcome = piped("log", command, "backup")
         assert outcome.code == 2
         assert "headrace log restore backup DIR" in outcome.err
-        outcome = process("log", command, f"log/{0:020d}.jsonl")
+        outcome = piped("log", command, f"log/{0:020d}.jsonl")
         assert outcome.code == 2
         assert "name the log: log" in outcome.err
 
@@ -155,13 +155,13 @@ def test_a_writer_that_is_ended_says_how_much_is_in(start, tmp_path):
     assert b"ended early: 2 records, the last is line 2" in err
 
 
-def test_stats_say_whether_a_writer_is_at_work(start, process):
+def test_stats_say_whether_a_writer_is_at_work(start, piped):
     child = start("log", "append", "log", "--ack")
     child.stdin.write(b"1\n")
     assert child.stdout.readline() == b"ACK 1\n"
-    assert "has it open" in process("log", "stats", "log").out.decode()
+    assert "has it open" in piped("log", "stats", "log").out.decode()
     child.stdin.close()
     child.wait(60)
-    text = process("log", "stats", "log").out.decode()
+    text = piped("log", "stats", "log").out.decode()
     assert "has it open" not in text
     assert "durability" in text

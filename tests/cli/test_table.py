@@ -1,8 +1,11 @@
 """The tables of commands and events, and what is made from them."""
 
+import gzip
+import json
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import get_args
 
@@ -14,6 +17,7 @@ from headrace.cli.help.reference import reference
 from headrace.cli.options.flags import COMMON
 from headrace.cli.parser import build
 from headrace.cli.registry import COMMANDS, load
+from tests.docs.markdown import words_of
 
 ROOT = Path(__file__).parents[2]
 NAMES = [entry.name for entry in COMMANDS]
@@ -54,61 +58,111 @@ def test_the_reference_is_up_to_date():
 
 
 EXAMPLES = [
-    pytest.param(example.line, id=example.line)
+    example.line
     for entry in COMMANDS
     for example in load(entry).EXAMPLES
     if entry.name not in ("demo", "pipeline run")  # they need Spark
 ]
+ON_SPARK = [line for line in EXAMPLES if "--engine spark" in line]
+SILENT = (
+    "source",
+    *(f"headrace index {word}" for word in ("build", "update", "compact")),
+    "headrace shard vacuum",
+)
 
 
-@pytest.fixture
-def playground(numbers, tmp_path):
+@pytest.fixture(scope="module")
+def files_of_examples(tmp_path_factory):
     """The files the examples speak of."""
+    folder = tmp_path_factory.mktemp("examples") / "files"
+    (folder / "logs").mkdir(parents=True)
     levels = ("info", "error")
-    app = [
+    app = b"".join(
         b'{"id":%d,"level":"%s","ms":%d}\n' % (n, levels[n % 2].encode(), n * 40)
         for n in range(30)
-    ]
-    (tmp_path / "app.jsonl").write_bytes(b"".join(app))
-    (tmp_path / "app.json").write_bytes(b'[\n  {"id": 1},\n  {"id": 2}\n]\n')
-    (tmp_path / "events.toml").write_text(
+    )
+    (folder / "app.jsonl").write_bytes(app)
+    (folder / "app.jsonl.gz").write_bytes(gzip.compress(app))
+    (folder / "app.json").write_bytes(b'[\n  {"id": 1},\n  {"id": 2}\n]\n')
+    (folder / "events.toml").write_text(
         'name = "p"\ndirectory = "out"\n[source]\npaths = "app.jsonl"\n'
     )
-    (tmp_path / "edges.jsonl").write_bytes(
+    (folder / "edges.jsonl").write_bytes(
         b'{"from":"C123","pred":"subClassOf","to":"C456"}\n'
         b'{"from":"C456","pred":"subClassOf","to":"C789"}\n'
     )
-    (tmp_path / "users.jsonl").write_bytes(b'{"id":1,"name":"Ada"}\n')
-    numbers(30, "logs/a.jsonl")
-    numbers(30, "logs/b.jsonl")
-    headrace.KeyIndex.build(tmp_path / "app.jsonl", "id")
-    subprocess.run(["gzip", "-k", "app.jsonl"], cwd=tmp_path, check=True)
-    with headrace.LogWriter(tmp_path / "trades") as log:
-        log.append_lines(b"".join(app))
-    headrace.Log(tmp_path / "trades").backup(tmp_path / "trades.backup")
-    with headrace.ShardWriter(tmp_path / "shards") as writer:
-        writer.write_lines(b"".join(app))
-    return tmp_path
+    (folder / "users.jsonl").write_bytes(b'{"id":1,"name":"Ada"}\n')
+    for name in "ab":
+        numbers = b"".join(b'{"n":%d}\n' % n for n in range(30))
+        (folder / f"logs/{name}.jsonl").write_bytes(numbers)
+    headrace.KeyIndex.build(folder / "app.jsonl", "id")
+    with headrace.LogWriter(folder / "trades") as log:
+        log.append_lines(app)
+    headrace.Log(folder / "trades").backup(folder / "trades.backup")
+    with headrace.ShardWriter(folder / "shards") as writer:
+        writer.write_lines(app)
+    return folder
+
+
+@pytest.fixture
+def run_example(files_of_examples, piped, on_path, tmp_path):
+    """Run a line where the files are; in this process if it only calls headrace."""
+    shutil.copytree(files_of_examples, tmp_path, dirs_exist_ok=True)
+
+    def run(line):
+        endless = re.search(r" -[fF]\b", line)
+        words = words_of(line)
+        if words is not None and not endless:
+            outcome = piped(*words[1:])
+            return outcome.code, outcome.out, outcome.err
+        done = subprocess.run(
+            [
+                "bash",
+                "-c",
+                f"timeout --foreground -s INT 2 {line}" if endless else line,
+            ],
+            env=on_path,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+        )
+        # What `timeout` had to end is reported as 124.
+        code = 0 if endless and done.returncode == 124 else done.returncode
+        return code, done.stdout, done.stderr
+
+    return run
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="the examples are for bash")
-@pytest.mark.parametrize("line", EXAMPLES)
-def test_an_example_works(playground, on_path, line):
-    endless = re.search(r" -[fF]\b", line)
-    script = f"timeout --foreground -s INT 2 {line}" if endless else line
+@pytest.mark.parametrize("line", [line for line in EXAMPLES if line not in ON_SPARK])
+def test_an_example_works(run_example, line):
+    code, printed, said = run_example(line)
+    assert code == 0, said
+    assert printed or "later" in line or line.startswith(SILENT)
+
+
+IN_ONE_SESSION = """
+import json, sys
+from headrace.cli.app import main
+
+for words in json.loads(sys.argv[1]):
+    print("code", main(words), flush=True)
+"""
+
+
+@pytest.mark.spark
+def test_the_examples_on_spark_work(files_of_examples, tmp_path):
+    shutil.copytree(files_of_examples, tmp_path, dirs_exist_ok=True)
+    lines = [words_of(line)[1:] for line in ON_SPARK]
     done = subprocess.run(
-        ["bash", "-c", script],
-        cwd=playground,
-        env=on_path,
+        [sys.executable, "-c", IN_ONE_SESSION, json.dumps(lines)],
+        cwd=tmp_path,
         stdin=subprocess.DEVNULL,
         capture_output=True,
+        encoding="utf-8",
         check=False,
     )
-    # What `timeout` had to end is reported as 124.
-    assert done.returncode == (124 if endless else 0), done.stderr.decode()
-    silent = (
-        "source",
-        *(f"headrace index {word}" for word in ("build", "update", "compact")),
-        "headrace shard vacuum",
-    )
-    assert done.stdout or "later" in line or line.startswith(silent)
+    *printed, end = done.stdout.split("code 0\n")
+    assert (len(printed), end) == (len(ON_SPARK), ""), done.stderr
+    for line, shown in zip(ON_SPARK, printed, strict=True):
+        assert shown or line.startswith(SILENT), line

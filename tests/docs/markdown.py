@@ -6,6 +6,7 @@ them and refuse one they know nothing to do with, so that nothing is shown unrun
 
 import json
 import re
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,6 +78,15 @@ def session(block):
         printed = commands[-1].printed
         commands = [Command(command.line, printed) for command in commands]
     return commands
+
+
+def words_of(line):
+    """Return the words of a line that calls headrace and nothing else, or None."""
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    words = list(lexer)
+    needs_a_shell = any(set(word) <= set("();<>|&") for word in words) or "$'" in line
+    return None if needs_a_shell or words[0] != "headrace" else words
 
 
 @dataclass(frozen=True)

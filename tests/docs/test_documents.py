@@ -13,7 +13,6 @@ import functools
 import os
 import pty
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -25,7 +24,7 @@ import pytest
 
 from headrace.cli.app import main
 from headrace.demo.sample import write_sample
-from tests.docs.markdown import DOCUMENTS, blocks, session
+from tests.docs.markdown import DOCUMENTS, blocks, session, words_of
 
 # The blocks of a document go on from each other, so one process runs them.
 pytestmark = pytest.mark.xdist_group("documents")
@@ -129,15 +128,6 @@ def is_asked(command, block):
         return True
     wanted = [word for word in block.words if word.startswith("jq-")]
     return jq_version() is not None and jq_version() in (wanted or [jq_version()])
-
-
-def words_of(line):
-    """Return the words of a line that calls headrace and nothing else, or None."""
-    lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
-    lexer.whitespace_split = True
-    words = list(lexer)
-    needs_a_shell = any(set(word) <= set("();<>|&") for word in words) or "$'" in line
-    return None if needs_a_shell or words[0] != "headrace" else words
 
 
 def on_terminal(line):
