@@ -87,7 +87,7 @@ def test_the_directory_of_copies_is_named_where_it_cannot_be_used(
 
 @pytest.mark.skipif(not os.path.exists("/dev/shm"), reason="no small file system")  # noqa: PTH110
 def test_a_full_spool_directory_is_named(write, monkeypatch):
-    from headrace.store.rows import index_job
+    from headrace.store.rows import row_index
 
     path = write(gzip.compress(b"1\n" * 5000))
 
@@ -98,13 +98,13 @@ def test_a_full_spool_directory_is_named(write, monkeypatch):
         def advance(self, _bytes):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    begin = index_job.IndexJob.__init__
+    begin = row_index.IndexJob.__init__
 
     def full(self, *arguments, **options):
         begin(self, *arguments, **options)
         self._build = Full(self._build)
 
-    monkeypatch.setattr(index_job.IndexJob, "__init__", full)
+    monkeypatch.setattr(row_index.IndexJob, "__init__", full)
     with pytest.raises(SpoolError, match=r"No space left.*HEADRACE_SPOOL_DIR"):
         headrace.open(path)[3]
 

@@ -93,6 +93,8 @@ mod _native {
     #[pymodule_export]
     use crate::shuffle_packets::KeyPackets;
     #[pymodule_export]
+    use crate::signals::{Cancel, available_threads};
+    #[pymodule_export]
     use crate::source::{Decoded, File, Reader, codecs, foreign_format, sniff};
     #[pymodule_export]
     use crate::stage::{JoinTable, Stage};

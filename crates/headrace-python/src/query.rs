@@ -16,7 +16,7 @@ use pyo3::{exceptions::PyValueError, prelude::*, types::PyBytes};
 use crate::{
     batch::RowBatch,
     error::KernelError,
-    signals,
+    signals::{self, Cancel},
     stage::{JoinTable, Stage},
 };
 
@@ -179,6 +179,9 @@ pub(crate) fn known(sources: Option<&Sources>) -> Arc<[Kept]> {
     sources.map_or_else(|| Arc::new([]) as Arc<[Kept]>, |sources| Arc::clone(&sources.values))
 }
 
+/// Rows, emitted, filtered, skipped, blank.
+type RowCounts = (u64, u64, u64, u64, u64);
+
 /// A query over rows, each by itself.
 #[pyclass(frozen, module = "headrace._native")]
 pub(crate) struct RowQuery {
@@ -196,7 +199,8 @@ impl RowQuery {
     /// `output` is "answer", "elements" or "match"; no more than `limit` lines are given.
     #[new]
     #[pyo3(signature = (
-        program, *, output, nulls, limit, max_depth, frame = None, whole = false, sources = None
+        program, *, output, nulls, limit, max_depth, frame = None, whole = false, sources = None,
+        cancel = None
     ))]
     #[allow(clippy::too_many_arguments, reason = "they have names in Python")]
     fn new(
@@ -208,6 +212,7 @@ impl RowQuery {
         frame: Option<PyFrame>,
         whole: bool,
         sources: Option<&Sources>,
+        cancel: Option<&Cancel>,
     ) -> PyResult<Self> {
         let output = match output {
             "answer" => Output::Answer,
@@ -217,8 +222,8 @@ impl RowQuery {
         };
         let writing = Writing { output, nulls, limit };
         let program = Arc::clone(&program.program);
-        let watch = Watch::new(signals::caught);
-        let rows = query::RowQuery::new(program, writing, reading(max_depth, frame, whole)?, watch);
+        let reading = reading(max_depth, frame, whole)?;
+        let rows = query::RowQuery::new(program, writing, reading, signals::watch(cancel));
         let rows = rows.knowing(known(sources));
         Ok(Self { run: Mutex::new(RowRun { rows, out: Vec::new() }) })
     }
@@ -259,6 +264,19 @@ impl RowQuery {
         self.lock().rows.stand_in(Input { file: file.into(), lines_before, rows_before });
     }
 
+    /// Count rows, and the lines that they gave, of a run like this one.
+    fn absorb(&self, counts: RowCounts, lines: u64) {
+        let (rows, emitted, filtered, skipped, blank) = counts;
+        let counts = query::Counts { rows, emitted, filtered, skipped, blank };
+        self.lock().rows.absorb(counts, lines);
+    }
+
+    /// How many more lines may be written.
+    #[getter]
+    fn wanted(&self) -> u64 {
+        self.lock().rows.wanted()
+    }
+
     /// Whether `limit` lines were written.
     #[getter]
     fn done(&self) -> bool {
@@ -267,7 +285,7 @@ impl RowQuery {
 
     /// Rows, emitted, filtered, skipped, blank.
     #[getter]
-    fn counts(&self) -> (u64, u64, u64, u64, u64) {
+    fn counts(&self) -> RowCounts {
         let counts = self.lock().rows.counts;
         (counts.rows, counts.emitted, counts.filtered, counts.skipped, counts.blank)
     }
@@ -316,7 +334,7 @@ impl StreamQuery {
     #[new]
     #[pyo3(signature = (
         stages, *, reduction, limit, nulls, max_memory, max_depth, frame = None, whole = false,
-        prune = None, slots = Vec::new(), sources = None
+        prune = None, slots = Vec::new(), sources = None, cancel = None
     ))]
     #[allow(clippy::too_many_arguments, reason = "they have names in Python")]
     fn new(
@@ -331,6 +349,7 @@ impl StreamQuery {
         prune: Option<(Vec<u8>, u64)>,
         slots: Vec<String>,
         sources: Option<&Sources>,
+        cancel: Option<&Cancel>,
     ) -> PyResult<Self> {
         let slots = slots.iter().map(|slot| slot_of(slot)).collect::<PyResult<_>>()?;
         let reduction = match reduction {
@@ -350,7 +369,7 @@ impl StreamQuery {
         };
         let stages = stages.iter().map(|stage| stage.get().take()).collect::<PyResult<_>>()?;
         let reading = reading(max_depth, frame, whole)?;
-        let watch = || Watch::new(signals::caught);
+        let watch = || signals::watch(cancel);
         let run = query::StreamQuery::new(stages, reduction, max_memory, reading, watch());
         let mut run = run.in_slots(slots);
         if let Some((code, keep)) = prune {
@@ -437,6 +456,23 @@ impl StreamQuery {
         merged.map_err(|fault| KernelError::new_err(("query", 0, fault.reason)))
     }
 
+    /// Count rows, and the lines that they gave, of a run like this one.
+    fn absorb(&self, py: Python<'_>, counts: RowCounts, lines: u64) {
+        let (rows, used, filtered, skipped, blank) = counts;
+        let counts = StreamCounts { rows, used, filtered, skipped, blank };
+        py.detach(|| {
+            if let Some(run) = self.lock().as_mut() {
+                run.absorb(counts, lines);
+            }
+        });
+    }
+
+    /// How many more lines or elements can change the result.
+    #[getter]
+    fn wanted(&self, py: Python<'_>) -> u64 {
+        self.look(py, |run| run.map_or(0, query::StreamQuery::wanted))
+    }
+
     /// Whether no further row can change the result.
     #[getter]
     fn done(&self, py: Python<'_>) -> bool {
@@ -457,7 +493,7 @@ impl StreamQuery {
 
     /// Rows, used, filtered, skipped, blank.
     #[getter]
-    fn counts(&self, py: Python<'_>) -> (u64, u64, u64, u64, u64) {
+    fn counts(&self, py: Python<'_>) -> RowCounts {
         let counts = self.look(py, |run| run.map_or_else(StreamCounts::default, |run| run.counts));
         (counts.rows, counts.used, counts.filtered, counts.skipped, counts.blank)
     }

@@ -3,8 +3,15 @@
 //! The core asks now and then whether to go on. Python's handlers then run, and what one of
 //! them raises is kept until the core has come back.
 
-use std::cell::RefCell;
+use std::{
+    cell::RefCell,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
+use headrace_core::query::Watch;
 use pyo3::prelude::*;
 
 thread_local! {
@@ -30,4 +37,43 @@ pub(crate) fn caught() -> bool {
 /// What the handler has raised.
 pub(crate) fn raised() -> PyResult<()> {
     RAISED.take().map_or(Ok(()), Err)
+}
+
+/// A flag that ends the queries of other threads, where no handler of a signal runs.
+#[pyclass(frozen, module = "headrace._native")]
+#[derive(Default)]
+pub(crate) struct Cancel {
+    cancelled: Arc<AtomicBool>,
+}
+
+#[pymethods]
+impl Cancel {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    /// End the queries, within a moment.
+    fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the queries are to end.
+    #[getter]
+    fn cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+}
+
+/// The watch of a query: Ctrl-C ends it in the main thread, and `cancel` in the others.
+pub(crate) fn watch(cancel: Option<&Cancel>) -> Watch {
+    let Some(cancel) = cancel else { return Watch::new(caught) };
+    let cancelled = Arc::clone(&cancel.cancelled);
+    Watch::new(move || cancelled.load(Ordering::Relaxed) || caught())
+}
+
+/// How many threads can run at the same time: the cores that this process may use.
+#[pyfunction]
+pub(crate) fn available_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }

@@ -270,6 +270,8 @@ class QueryOptions(EngineOptions, total=False):
     """deeper rows are bad [default: as of the data set]"""
     memory: Size
     """how much a query may hold [default: 1GiB]"""
+    threads: int | None
+    """how many threads read; the answers are the same [default: one for each core]"""
     lanes: bool
     """False: record fields that the query does not read too; answers are the same
     [default: True]"""
@@ -277,6 +279,8 @@ class QueryOptions(EngineOptions, total=False):
     """False: use no key index; answers are the same [default: as of the data set]"""
     _run_tasks: RunTasks | None
     """runs tasks in place of Spark; for tests"""
+    _share_bytes: int | None
+    """the bytes that a thread reads at a time; for tests"""
 
 
 class JoinOptions(TypedDict, total=False):

@@ -14,7 +14,7 @@ from headrace.api.results import QueryResult
 from headrace.engines.query import options as engine
 from headrace.engines.query.scan import QueryInput
 from headrace.errors import UsageError
-from headrace.kernel.programs import Frame
+from headrace.kernel.programs import Frame, available_threads
 from headrace.kernel.values import DEEPEST
 from headrace.language.bindings import bindings_of, refuse_unused
 from headrace.logical.encode.compiler import unknown_source
@@ -133,7 +133,24 @@ def _chosen(
         options.get("lanes", True),
         index and not plan.places,
         options.get("shape"),
+        _threads(options),
+        options.get("_share_bytes"),
     )
+
+
+def _threads(options: QueryOptions) -> int:
+    threads = options.get("threads")
+    if options.get("engine", "local") == "spark":
+        if threads is not None:
+            raise UsageError("threads is for engine='local' (--engine local)")
+        return 1
+    if threads is None:
+        return available_threads()
+    if threads < 1:
+        raise UsageError(
+            f"threads {threads} (--threads {threads}): must be a positive integer"
+        )
+    return threads
 
 
 def _engine(

@@ -1,7 +1,8 @@
 """Compiled queries, run by the core.
 
-`Stage`, `JoinTable` and `Sources` are the core's own classes: a stage of one run, a
-side of a join by its keys, and values that programs have by number.
+`Stage`, `JoinTable`, `Sources` and `Cancel` are the core's own classes: a stage of one run, a
+side of a join by its keys, values that programs have by number, and a flag that ends queries in
+other threads.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from headrace import _native
-from headrace._native import JoinTable, Sources, Stage
+from headrace._native import Cancel, JoinTable, Sources, Stage, available_threads
 from headrace.errors import MemoryExceededError, QueryFailedError
 from headrace.kernel.rows import END
 from headrace.kernel.values import InvalidJsonError
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Answers",
+    "Cancel",
     "Counts",
     "Frame",
     "JoinTable",
@@ -34,6 +36,7 @@ __all__ = [
     "Sources",
     "Stage",
     "StreamQuery",
+    "available_threads",
     "refused_row",
 ]
 
@@ -157,6 +160,7 @@ class RowQuery:
         frame: Frame | None = None,
         whole: bool = False,
         sources: Sources | None = None,
+        cancel: Cancel | None = None,
     ) -> None:
         self._native = _native.RowQuery(
             program.native,
@@ -167,6 +171,7 @@ class RowQuery:
             frame=frame,
             whole=whole,
             sources=sources,
+            cancel=cancel,
         )
 
     def answer(self, batch: RowBatch, start: int, *, reverse: bool = False) -> Answers:
@@ -177,6 +182,24 @@ class RowQuery:
     def stand_in(self, file: str, lines_before: int, rows_before: int) -> None:
         """Set the file, line and row before the rows that follow."""
         self._native.stand_in(file, lines_before, rows_before)
+
+    def absorb(self, counts: Counts, lines: int) -> None:
+        """Count the rows of a query like this one, and the lines that it yielded."""
+        self._native.absorb(
+            (
+                counts.rows,
+                counts.emitted,
+                counts.filtered,
+                counts.skipped,
+                counts.blank,
+            ),
+            lines,
+        )
+
+    @property
+    def wanted(self) -> int:
+        """How many more lines or elements can change the result."""
+        return self._native.wanted
 
     @property
     def done(self) -> bool:
@@ -217,6 +240,7 @@ class StreamQuery:
         prune: PruneCode | None = None,
         slots: Sequence[str] = (),
         sources: Sources | None = None,
+        cancel: Cancel | None = None,
     ) -> None:
         self.max_memory = max_memory
         self._held_before = held_before
@@ -232,6 +256,7 @@ class StreamQuery:
             prune=prune,
             slots=list(slots),
             sources=sources,
+            cancel=cancel,
         )
 
     def answer(self, batch: RowBatch, start: int, *, reverse: bool = False) -> Answers:
@@ -266,6 +291,19 @@ class StreamQuery:
         if self.held > self.max_memory:
             raise MemoryExceededError(self.max_memory)
 
+    def absorb(self, counts: Counts, lines: int) -> None:
+        """Count the rows of a query like this one, and the lines that it yielded."""
+        self._native.absorb(
+            (
+                counts.rows,
+                counts.emitted,
+                counts.filtered,
+                counts.skipped,
+                counts.blank,
+            ),
+            lines,
+        )
+
     def end(self) -> bytes:
         """Take in what is left when all rows have been; return lines of output."""
         with _finishing():
@@ -293,6 +331,11 @@ class StreamQuery:
     def elements(self) -> int:
         """How many elements are held, where they are held in order."""
         return self._native.elements
+
+    @property
+    def wanted(self) -> int:
+        """How many more lines or elements can change the result."""
+        return self._native.wanted
 
     @property
     def done(self) -> bool:

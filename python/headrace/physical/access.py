@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from headrace.physical.query_plan import PlainStage
+from headrace.physical.query_plan import JoinPlan, PlainStage
 from headrace.store.rows.demand import IndexChoice
 
 if TYPE_CHECKING:
@@ -48,6 +48,22 @@ def needs_tail(plan: StreamPlan) -> bool:
         and not plan.reverse
         and all(
             isinstance(stage, PlainStage) and stage.kind == "each"
+            for stage in plan.stages
+        )
+    )
+
+
+def is_divisible(plan: StreamPlan) -> bool:
+    """Whether parts of the rows can be reduced apart, and their results merged in order.
+
+    No stage may need other rows than its own; a join table has been read before.
+    """
+    return (
+        not plan.reverse
+        and plan.reduction != "last_from_end"
+        and all(
+            isinstance(stage, JoinPlan)
+            or (isinstance(stage, PlainStage) and stage.kind == "each")
             for stage in plan.stages
         )
     )

@@ -108,6 +108,21 @@ impl RowQuery {
         self.input = Some(input);
     }
 
+    /// Count the rows of a run like this one, and the lines that it has written of them.
+    pub fn absorb(&mut self, counts: Counts, lines: u64) {
+        self.counts.rows += counts.rows;
+        self.counts.emitted += counts.emitted;
+        self.counts.filtered += counts.filtered;
+        self.counts.skipped += counts.skipped;
+        self.counts.blank += counts.blank;
+        self.lines += lines;
+    }
+
+    /// How many more lines may be written.
+    pub fn wanted(&self) -> u64 {
+        self.writing.limit.saturating_sub(self.lines)
+    }
+
     /// Whether the limit of lines is reached.
     pub fn done(&self) -> bool {
         self.lines >= self.writing.limit
@@ -120,7 +135,7 @@ impl RowQuery {
     pub fn row(&mut self, row: Row<'_>, out: &mut Vec<u8>) -> Result<(), Refusal> {
         self.counts.rows += 1;
         let before = out.len();
-        let result = self.lines(&row, out);
+        let result = self.write_lines(&row, out);
         emptied(&mut self.arena);
         match result {
             Ok(Written::Blank) => self.counts.blank += 1,
@@ -138,7 +153,7 @@ impl RowQuery {
         Ok(())
     }
 
-    fn lines(&mut self, row: &Row<'_>, out: &mut Vec<u8>) -> Result<Written, Refusal> {
+    fn write_lines(&mut self, row: &Row<'_>, out: &mut Vec<u8>) -> Result<Written, Refusal> {
         let (document, start) = match self.parser.parse(row, &self.arena)? {
             Parsed::Document(document, start) => (document, start),
             Parsed::Blank => return Ok(Written::Blank),

@@ -118,13 +118,22 @@ impl<R: Read> RowStream<R> {
     }
 
     /// Skip everything up to and with the next newline: a reader that was set
-    /// one byte before a fragment then stands at the fragment's first own row.
+    /// one byte before a fragment then stands at the fragment's first own row. A row that
+    /// goes on behind the end of the fragment is not read.
     ///
     /// # Errors
     /// Errors of reading.
     pub fn skip_partial_row(&mut self) -> Result<()> {
-        self.skip_rows(1)?;
-        self.number -= 1;
+        while self.offset < self.end {
+            let ahead = &self.buffer[self.begin..self.filled];
+            let newline = memchr(b'\n', ahead);
+            let passed = newline.map_or(ahead.len(), |at| at + 1);
+            self.begin += passed;
+            self.offset += passed as u64;
+            if newline.is_some() || !self.fill()? {
+                break;
+            }
+        }
         Ok(())
     }
 

@@ -31,7 +31,9 @@ class QueryOptions:
 
     `shape` overrides the form of an answer about all rows: a line for each element, or one
     array. `size_hints` are numbers of rows of named sources. Without `lanes`, the core records
-    whole rows, also where a query reads few fields. Without `index`, all rows are read.
+    whole rows, also where a query reads few fields. Without `index`, all rows are read. With
+    several `threads`, shares of the rows are read at the same time; the answers are the same.
+    `share_bytes` sets the size of shares [default: by the size of the files].
     """
 
     output: Output = "answer"
@@ -46,6 +48,8 @@ class QueryOptions:
     lanes: bool = True
     index: bool = True
     shape: Shape | None = None
+    threads: int = 1
+    share_bytes: int | None = None
 
 
 def warn_of_memory(message: str) -> None:

@@ -15,6 +15,7 @@ from headrace.engines.query.scan import (
     ELEMENTS,
     QueryInput,
     Scanner,
+    Sharing,
     ZippedLines,
     rows_by_proven_index,
     scan_of,
@@ -40,8 +41,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from headrace.engines.query.options import QueryOptions, Shape
-    from headrace.engines.query.scan import Rows, Scan
-    from headrace.kernel.programs import JoinTable
+    from headrace.engines.query.scan import Query, Rows, Scan
+    from headrace.kernel.programs import Cancel, JoinTable
     from headrace.kernel.rows import RowBatch
     from headrace.kernel.sort_keys import KeyedRows
     from headrace.physical.query_plan import QueryPlan
@@ -64,13 +65,13 @@ class Streams(NamedTuple):
 
     `rows` yields the lines of a query over each row, `lines` those of a plan over all rows.
     `values` returns the answers of plans over the same rows, each as one value. `scan` puts
-    the rows of a scan through queries, and yields their lines.
+    the rows of a scan through queries, and yields their lines; threads may share it.
     """
 
     rows: Callable[[RowPlan], Iterator[bytes]]
     lines: Callable[[StreamPlan, LineForm], Iterator[bytes]]
     values: Callable[[Sequence[StreamPlan]], list[bytes]]
-    scan: Callable[[Sequence[RowQuery | StreamQuery], Scan], Iterator[bytes]]
+    scan: Callable[[Sequence[Query], Scan, Sharing | None], Iterator[bytes]]
 
 
 def local_streams(run: QueryRun) -> Streams:
@@ -167,7 +168,7 @@ class QueryRun:
 
     # Queries of the core
 
-    def row_query(self, main: RowPlan) -> RowQuery:
+    def row_query(self, main: RowPlan, cancel: Cancel | None = None) -> RowQuery:
         """Return the query over each row."""
         options = self.options
         return RowQuery(
@@ -179,6 +180,7 @@ class QueryRun:
             frame=options.frame,
             whole=not options.lanes,
             sources=self._sources,
+            cancel=cancel,
         )
 
     def stream_query(
@@ -189,6 +191,7 @@ class QueryRun:
         limit: int | None = None,
         nulls: bool = True,
         last: Stage | None = None,
+        cancel: Cancel | None = None,
     ) -> StreamQuery:
         """Return the query over the rows of a plan; join tables are read for it."""
         stages = [self.stage(plan, at) for at in range(len(plan.stages))]
@@ -208,16 +211,23 @@ class QueryRun:
             prune=plan.prune if last is None else None,
             slots=plan.slots,
             sources=self._sources,
+            cancel=cancel,
         )
 
-    def lines_query(self, plan: StreamPlan, form: LineForm) -> StreamQuery:
+    def lines_query(
+        self, plan: StreamPlan, form: LineForm, cancel: Cancel | None = None
+    ) -> StreamQuery:
         """Return the query that makes lines of the rows of a plan."""
-        return self.stream_query(plan, "lines", nulls=form.nulls, limit=form.limit)
+        return self.stream_query(
+            plan, "lines", nulls=form.nulls, limit=form.limit, cancel=cancel
+        )
 
-    def reducing_query(self, plan: StreamPlan) -> StreamQuery:
+    def reducing_query(
+        self, plan: StreamPlan, cancel: Cancel | None = None
+    ) -> StreamQuery:
         """Return the query that reduces the rows of a plan to one value."""
         reduction = "collect" if plan.reduction == "lines" else plan.reduction
-        return self.stream_query(plan, reduction, limit=plan.limit)
+        return self.stream_query(plan, reduction, limit=plan.limit, cancel=cancel)
 
     def keyed_rows(
         self,
@@ -470,7 +480,12 @@ def lines_of_rows(run: QueryRun, main: RowPlan) -> Iterator[bytes]:
         None, [Lanes(main.fields, None if matches else main.fields, matches)]
     )
     query = run.row_query(main)
-    yield from run.streams.scan([query], scan_of_rows(main, run.options))
+    sharing = Sharing(
+        lambda cancel: [run.row_query(main, cancel)],
+        lines=True,
+        limit=run.options.limit,
+    )
+    yield from run.streams.scan([query], scan_of_rows(main, run.options), sharing)
 
 
 def lines_of(run: QueryRun, plan: StreamPlan, form: LineForm) -> Iterator[bytes]:
@@ -478,7 +493,14 @@ def lines_of(run: QueryRun, plan: StreamPlan, form: LineForm) -> Iterator[bytes]
     if plan.reduction == "lines":
         query = run.lines_query(plan, form)
         run.request_lanes(plan.source, [plan.lanes])
-        yield from run.streams.scan([query], scan_of(plan, form.limit))
+        sharing = Sharing(
+            lambda cancel: [run.lines_query(plan, form, cancel)],
+            lines=True,
+            limit=form.limit,
+        )
+        yield from run.streams.scan(
+            [query], scan_of(plan, form.limit), _if_divisible(sharing, [plan])
+        )
         yield query.end()
         return
     yield from lines_of_value(value_of(run, plan), plan, form)
@@ -500,8 +522,29 @@ def values_of(run: QueryRun, plans: Sequence[StreamPlan]) -> list[bytes]:
         scan = scan_of(plans[0], plans[0].limit)
     else:
         scan = replace(scan_of(plans[0], None), stages=(), keys=None, ends_early=False)
-    read_all(run, queries, scan)
+    sharing = Sharing(
+        lambda cancel: [run.reducing_query(plan, cancel) for plan in plans],
+        lines=False,
+        limit=plans[0].limit if _collects(plans[0]) else None,
+    )
+    read_all(run, queries, scan, _if_divisible(sharing, plans))
     return run.finish(plans, queries)
+
+
+def _if_divisible(sharing: Sharing, plans: Sequence[StreamPlan]) -> Sharing | None:
+    """Return how threads can share a scan; None if they cannot."""
+    from headrace.physical.access import is_divisible
+
+    if not all(map(is_divisible, plans)):
+        return None
+    if len(plans) > 1 and any(plan.limit is not None for plan in plans):
+        # The plans end at different rows.
+        return None
+    return sharing
+
+
+def _collects(plan: StreamPlan) -> bool:
+    return plan.reduction in ("lines", "collect")
 
 
 def _needs_only_tail(run: QueryRun, plan: StreamPlan) -> bool:
@@ -514,9 +557,14 @@ def _needs_only_tail(run: QueryRun, plan: StreamPlan) -> bool:
     )
 
 
-def read_all(run: QueryRun, queries: Sequence[StreamQuery], scan: Scan) -> None:
+def read_all(
+    run: QueryRun,
+    queries: Sequence[StreamQuery],
+    scan: Scan,
+    sharing: Sharing | None = None,
+) -> None:
     """Put all rows of a scan through queries that yield no lines."""
-    for lines in run.streams.scan(queries, scan):
+    for lines in run.streams.scan(queries, scan, sharing):
         if lines:
             raise AssertionError("a query that reduces rows has no lines")
     for query in queries:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 import warnings
-from dataclasses import dataclass, field
-from itertools import takewhile
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from headrace.errors import (
@@ -20,15 +21,23 @@ from headrace.errors import (
 )
 from headrace.physical.query_plan import RowPlan, ValuePlan
 from headrace.store.rows.demand import KeyFilter, NoKeyRows
+from headrace.store.rows.row_file import RowFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Protocol
 
     from headrace.engines.query.options import QueryOptions
     from headrace.engines.query.report import RunReport
     from headrace.engines.query.skipped import SkippedLines
-    from headrace.kernel.programs import Answers, Counts, Refused, RowQuery, StreamQuery
+    from headrace.kernel.programs import (
+        Answers,
+        Cancel,
+        Counts,
+        Refused,
+        RowQuery,
+        StreamQuery,
+    )
     from headrace.kernel.rows import RowBatch
     from headrace.physical.query_plan import QueryPlan, StagePlan, StreamPlan
     from headrace.store.files.source import Source
@@ -36,8 +45,8 @@ if TYPE_CHECKING:
     from headrace.store.log.read.timed_rows import TimedRows
     from headrace.store.rows.demand import Keys
     from headrace.store.rows.provider import ProviderRows
-    from headrace.store.rows.row_file import RowFile
 
+    Query: TypeAlias = RowQuery | StreamQuery
     Rows: TypeAlias = RowFile | ProviderRows | TimedRows
 
     class RowPlaces(Protocol):
@@ -52,6 +61,12 @@ if TYPE_CHECKING:
         ) -> tuple[int | None, int]:
             """Return the line and the byte of an offset in a row."""
 
+
+_LEAST_BYTES = 4 << 20
+"""Threads are not worth their start for fewer bytes."""
+
+_BATCHES_HERE = 12
+"""The number of batches of a source that is read in order before threads are started."""
 
 ELEMENTS = ""
 """The source name of a plan over elements that were made before: no file, no frame."""
@@ -91,6 +106,18 @@ class Scan:
     ends_early: bool = False
     all_emitted: bool = False
     proven: tuple[Proven, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """How threads can share a scan: `make` returns queries whose results can be merged.
+
+    The flag ends the queries. `lines`: they yield lines. `limit` is on lines or elements.
+    """
+
+    make: Callable[[Cancel], Sequence[Query]]
+    lines: bool
+    limit: int | None
 
 
 def scan_of(plan: StreamPlan, limit: int | None) -> Scan:
@@ -192,17 +219,25 @@ class Scanner:
     _totals: dict[int, int] = field(default_factory=dict)
 
     def read(
-        self, queries: Sequence[RowQuery | StreamQuery], scan: Scan
+        self,
+        queries: Sequence[Query],
+        scan: Scan,
+        sharing: Sharing | None = None,
     ) -> Iterator[bytes]:
-        """Put the rows of a scan through queries; yield their lines."""
+        """Put the rows of a scan through queries; yield their lines.
+
+        With `sharing`, threads may read the rows.
+        """
         files = self.files[scan.source]
+        if self.options.threads == 1 or scan.reverse or self.reads_places:
+            sharing = None
         skipped: list[SkippedLines] = []
         counts_of = _most_rows
         try:
-            for file in reversed(files) if scan.reverse else files:
+            for some in _together(files, scan, sharing):
                 if all(query.done for query in queries):
                     return
-                yield from self._read_file(file, queries, scan, skipped)
+                yield from self._read_together(some, queries, scan, sharing, skipped)
         except (BadRowError, RowFailedError):
             counts_of = counts_up_to_refusal
             raise
@@ -210,11 +245,39 @@ class Scanner:
             if not scan.again:
                 self.report.count(scan.source, counts_of(queries), skipped)
 
+    def _read_together(
+        self,
+        files: Sequence[Rows],
+        queries: Sequence[Query],
+        scan: Scan,
+        sharing: Sharing | None,
+        skipped: list[SkippedLines],
+    ) -> Iterator[bytes]:
+        """Read files one after the other, or the fragments of all of them in threads."""
+        if sharing is not None and self._are_worth_threads(files):
+            from headrace.engines.query.threads import read_files
+
+            row_files = cast("Sequence[RowFile]", files)
+            yield from read_files(self, row_files, queries, scan, sharing)
+            return
+        for file in files:
+            if all(query.done for query in queries):
+                return
+            yield from self._read_file(file, queries, scan, sharing, skipped)
+
+    def _are_worth_threads(self, files: Sequence[Rows]) -> bool:
+        least = self.options.share_bytes or _LEAST_BYTES
+        return (
+            all(map(_has_fragments, files))
+            and sum(file.source.size for file in files) >= least
+        )
+
     def _read_file(
         self,
         file: Rows,
-        queries: Sequence[RowQuery | StreamQuery],
+        queries: Sequence[Query],
         scan: Scan,
+        sharing: Sharing | None,
         skipped: list[SkippedLines],
     ) -> Iterator[bytes]:
         if file.source.times is not None:
@@ -223,7 +286,7 @@ class Scanner:
             return
         keyed = rows_by_key(file, scan, self.options) if len(queries) == 1 else None
         if keyed is None:
-            yield from self._read_rows(file, queries, scan)
+            yield from self._read_rows(file, queries, scan, sharing)
             return
         from headrace.engines.query.skipped import SkippedByIndex
 
@@ -250,7 +313,7 @@ class Scanner:
     def _read_timed(
         self,
         file: TimedRows,
-        queries: Sequence[RowQuery | StreamQuery],
+        queries: Sequence[Query],
         scan: Scan,
         skipped: list[SkippedLines],
     ) -> Iterator[bytes]:
@@ -271,8 +334,9 @@ class Scanner:
     def _read_rows(
         self,
         rows: Rows | KeyRows,
-        queries: Sequence[RowQuery | StreamQuery],
+        queries: Sequence[Query],
         scan: Scan,
+        sharing: Sharing | None = None,
     ) -> Iterator[bytes]:
         is_pipe = scan.source is None and rows.source.is_pipe
         ends = self.options.on_error == "abort"
@@ -281,13 +345,37 @@ class Scanner:
         )
         if self.reads_places and scan.source is None:
             batches = self._with_places(rows, batches, queries, reverse=scan.reverse)
+        if is_pipe:
+            batches = self._sampled(batches)
+        if sharing is None or not isinstance(rows, RowFile):
+            yield from self.read_batches(rows, batches, queries, scan)
+            return
+        here = islice(batches, 1 if self.options.share_bytes else _BATCHES_HERE)
+        yield from self.read_batches(rows, here, queries, scan)
+        if not all(query.done for query in queries):
+            from headrace.engines.query.threads import read_in_order
+
+            yield from read_in_order(self, rows, batches, queries, scan, sharing)
+
+    def _sampled(self, batches: Iterable[RowBatch]) -> Iterator[RowBatch]:
         for batch in batches:
-            if is_pipe:
-                self.report.keep_sample(batch)
+            self.report.keep_sample(batch)
+            yield batch
+
+    def read_batches(
+        self,
+        rows: Rows | KeyRows,
+        batches: Iterable[RowBatch],
+        queries: Sequence[Query],
+        scan: Scan,
+        rows_before: int = 0,
+    ) -> Iterator[bytes]:
+        """Put batches of a file through queries; they count rows from row `rows_before` on."""
+        for batch in batches:
             for lines, refused in self.answers_of(queries, batch, reverse=scan.reverse):
                 yield lines
                 if refused is not None:
-                    self.refuse(rows, batch, refused, scan)
+                    self.refuse(rows, batch, refused, scan, rows_before)
             if all(query.done for query in queries):
                 return
 
@@ -295,7 +383,7 @@ class Scanner:
         self,
         rows: Rows | KeyRows,
         batches: Iterable[RowBatch],
-        queries: Sequence[RowQuery | StreamQuery],
+        queries: Sequence[Query],
         *,
         reverse: bool,
     ) -> Iterator[RowBatch]:
@@ -321,23 +409,28 @@ class Scanner:
 
     def answers_of(
         self,
-        queries: Sequence[RowQuery | StreamQuery],
+        queries: Sequence[Query],
         batch: RowBatch,
         *,
         reverse: bool,
+        watched: bool = True,
     ) -> Iterator[tuple[bytes, Refused | None]]:
         """Put the rows of a batch through queries; yield lines, each with a refused row behind them.
 
         A row is refused once, even if several queries refuse it, and rows are refused in
-        their order, however they are divided into batches.
+        their order, however they are divided into batches. `watched`: the report watches the
+        memory of the queries.
         """
+        answers_of = partial(
+            self._answers, batch=batch, reverse=reverse, watched=watched
+        )
         if len(queries) == 1:
-            for answers in self._answers(queries[0], batch, reverse=reverse):
+            for answers in answers_of(queries[0]):
                 yield answers.lines, answers.refused
             return
         refusals: dict[Refused, int] = {}
         for query in queries:
-            for answers in self._answers(query, batch, reverse=reverse):
+            for answers in answers_of(query):
                 yield answers.lines, None
                 if answers.refused is not None:
                     refusals.setdefault(answers.refused, answers.asked)
@@ -347,31 +440,66 @@ class Scanner:
             yield b"", refused
 
     def _answers(
-        self, query: RowQuery | StreamQuery, batch: RowBatch, *, reverse: bool
+        self, query: Query, batch: RowBatch, *, reverse: bool, watched: bool
     ) -> Iterator[Answers]:
         """Put the rows of a batch through a query, going on behind refused rows."""
         start = 0
         while start < len(batch) and not query.done:
             answers = query.answer(batch, start, reverse=reverse)
-            self.report.watch_memory(query)
+            if watched:
+                self.report.watch_memory(query)
             yield answers
             for zipped in self.zipped:
                 zipped.raise_error()
             start = answers.asked
 
     def refuse(
-        self, file: RowPlaces, batch: RowBatch, refused: Refused, scan: Scan
+        self,
+        file: RowPlaces,
+        batch: RowBatch,
+        refused: Refused,
+        scan: Scan,
+        rows_before: int = 0,
     ) -> None:
-        """Raise or report the error of a refused row."""
+        """Raise or report the error of a refused row; it is counted from row `rows_before` on."""
 
         def raw() -> bytes | None:
             (content,) = batch.slice(refused.row - batch.first_row, 1).contents()
             return content
 
         def error() -> BadRowError | RowFailedError:
-            return _error(file, refused, reverse=scan.reverse)
+            placed = replace(refused, row=refused.row + rows_before)
+            return _error(file, placed, reverse=scan.reverse)
 
         self.report.reject(error, raw, again=scan.again)
+
+
+def _together(
+    files: Sequence[Rows], scan: Scan, sharing: Sharing | None
+) -> Iterator[Sequence[Rows]]:
+    """Divide files into runs: the fragments of the files of a run can be read in threads."""
+    some: list[Rows] = []
+    for file in reversed(files) if scan.reverse else files:
+        if sharing is not None and scan.keys is None and _has_fragments(file):
+            some.append(file)
+            continue
+        if some:
+            yield some
+            some = []
+        yield [file]
+    if some:
+        yield some
+
+
+def _has_fragments(file: Rows) -> bool:
+    source = file.source
+    return (
+        isinstance(file, RowFile)
+        and source.kind == "file"
+        and source.seekable
+        and source.segment is None
+        and source.times is None
+    )
 
 
 class ZippedLines:
@@ -395,11 +523,11 @@ class ZippedLines:
             raise self._error
 
 
-def _most_rows(queries: Sequence[RowQuery | StreamQuery]) -> Counts:
+def _most_rows(queries: Sequence[Query]) -> Counts:
     return max((query.counts for query in queries), key=_rows_of)
 
 
-def counts_up_to_refusal(queries: Sequence[RowQuery | StreamQuery]) -> Counts:
+def counts_up_to_refusal(queries: Sequence[Query]) -> Counts:
     """Return the counts up to the row that ends a run; some queries may have read further."""
     going = [query for query in queries if not query.done] or queries
     # Of the queries that have come as far, one has skipped the row.

@@ -116,10 +116,11 @@ class RowFile:
         try:
             return read()
         except UnusableTableError as error:
-            self._distrust(error)
+            self.distrust(error)
             return read()
 
-    def _distrust(self, error: UnusableTableError) -> None:
+    def distrust(self, error: UnusableTableError) -> None:
+        """Read the file in order from now on: its block table does not fit it."""
         with self._lock:
             # Only the first thread that finds the error switches.
             if self.source.blocks:
@@ -172,7 +173,7 @@ class RowFile:
                 yield batch
         except UnusableTableError as error:
             # The rows that were yielded are right: continue after them.
-            self._distrust(error)
+            self.distrust(error)
             yield from self._batches(start, stop, ends_at_long_row=ends_at_long_row)
         if stop is None and self._indexed is None:
             # A data set may have many files.
@@ -318,6 +319,11 @@ class RowFile:
         return self._options.decoding
 
     @property
+    def max_line(self) -> int:
+        """The limit on the length of a row."""
+        return self._options.max_line
+
+    @property
     def keeps_index(self) -> bool:
         """Whether a row index that is built is kept."""
         from headrace.store.rows import checkpoints
@@ -436,7 +442,7 @@ class RowFile:
                 given += len(run)
                 yield run
         except UnusableTableError as error:
-            self._distrust(error)
+            self.distrust(error)
         else:
             return
         for run in self._from_end().runs():

@@ -232,6 +232,24 @@ impl StreamQuery {
         self.done || self.stages.ended()
     }
 
+    /// Count the rows of a run like this one, and the lines that it has written of them.
+    pub fn absorb(&mut self, counts: StreamCounts, lines: u64) {
+        self.counts.rows += counts.rows;
+        self.counts.used += counts.used;
+        self.counts.filtered += counts.filtered;
+        self.counts.skipped += counts.skipped;
+        self.counts.blank += counts.blank;
+        if let State::Lines { left, .. } = &mut self.state {
+            *left = left.saturating_sub(lines);
+            self.done |= *left == 0;
+        }
+    }
+
+    /// How many more lines or elements can change the result.
+    pub fn wanted(&self) -> u64 {
+        if self.done() { 0 } else { self.state.wanted() }
+    }
+
     /// The lines of output since the last that were forgotten.
     pub fn lines(&self) -> &[u8] {
         match &self.state {

@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 
     from headrace.engines.query.report import RunReport
     from headrace.engines.query.run import QueryRun
-    from headrace.engines.query.scan import QueryInput, Scan
+    from headrace.engines.query.scan import Query, QueryInput, Scan, Sharing
     from headrace.engines.spark.query.row_order import PlacedChunk
     from headrace.engines.spark.query.run import RunTasks
     from headrace.engines.spark.query.task_query import Chunk, TaskQuery
@@ -175,7 +175,10 @@ def _values(spark: SparkRun, plans: Sequence[StreamPlan]) -> list[bytes]:
 
 
 def _scan(
-    spark: SparkRun, queries: Sequence[RowQuery | StreamQuery], scan: Scan
+    spark: SparkRun,
+    queries: Sequence[Query],
+    scan: Scan,
+    sharing: Sharing | None,
 ) -> Iterator[bytes]:
     if scan.source is None and not scan.reverse and not reads_here(spark, scan):
         plan = StreamPlan(None, scan.stages, "count", keys=filter_of(scan.keys))
@@ -184,7 +187,7 @@ def _scan(
             query = task_query(spark, "rows", (replace(plan, stages=stages),))
             yield from _sifted_rows(spark, query, queries, scan)
             return
-    yield from spark.run.scanner.read(queries, scan)
+    yield from spark.run.scanner.read(queries, scan, sharing)
 
 
 def _lines_strategy(spark: SparkRun, plan: StreamPlan, limit: int | None) -> Strategy:
@@ -289,7 +292,7 @@ def _merge(
 def _sifted_rows(
     spark: SparkRun,
     query: TaskQuery,
-    queries: Sequence[RowQuery | StreamQuery],
+    queries: Sequence[Query],
     scan: Scan,
 ) -> Iterator[bytes]:
     """Put the rows that tasks pass on through a query."""

@@ -42,7 +42,7 @@ class TaskRun:
     def __init__(self, query: TaskQuery) -> None:
         self.query = query
         form = query.form
-        options = replace(query.options, nulls=form.nulls, limit=form.limit)
+        options = replace(query.options, nulls=form.nulls, limit=form.limit, threads=1)
         named = {
             name: [row_file(source, query.reading) for source in sources]
             for name, sources in query.named.items()

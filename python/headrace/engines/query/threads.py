@@ -1,0 +1,411 @@
+"""Threads of a scan: shares of the rows go through queries of their own, in several threads.
+
+A *share* is a run of rows that one thread reads: a fragment of a file, or some batches of a source
+that is read in order. The results of shares come in the order of the rows, so that merging them
+gives what one thread would have given.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import islice
+from queue import Full, Queue
+from typing import TYPE_CHECKING
+
+from headrace.engines.rows.fragment import rows_of
+from headrace.errors import UnusableTableError
+from headrace.kernel.programs import Cancel, RowQuery
+from headrace.kernel.rows import END
+from headrace.physical.fragment import fragments
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from headrace.engines.query.scan import Query, Scan, Scanner, Sharing
+    from headrace.kernel.programs import Counts, Refused
+    from headrace.kernel.rows import Decoding, RowBatch
+    from headrace.physical.fragment import Fragment
+    from headrace.store.rows.row_file import RowFile
+
+_LINES_BYTES = 2 << 20
+"""The size of a share whose lines are held until those before them are written."""
+
+_LEAST_SHARE, _MOST_SHARE = 8 << 20, 256 << 20
+"""The size of a share whose rows are reduced to a small result."""
+
+_SHARES_FOR_EACH = 4
+"""The number of such shares for each thread, so that all threads end at about the same time."""
+
+_BATCHES_OF_SHARE = 8
+"""The number of batches in a share of a source that is read in order."""
+
+_HELD_BYTES = 8 << 20
+"""A result is passed on when its queries hold this much."""
+
+_MOST_REFUSED = 1000
+"""A result is passed on when it has this many refused rows."""
+
+_SHARES_AHEAD, _RESULTS_AHEAD = 2, 4
+"""The number of shares for each thread, and of results for each share, that wait for their turn."""
+
+_FIRST_BATCH_ROWS, _BATCH_ROWS = 64, 1 << 16
+_BATCH_BYTES = 1 << 19
+
+_PATIENCE = 0.1
+"""Seconds between two looks at whether the threads are to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Rows of a file that one thread reads.
+
+    `numbered`: rows are counted from the beginning of the file; otherwise from that of the share.
+    """
+
+    file: RowFile
+    batches: Callable[[], Iterator[RowBatch]]
+    numbered: bool = False
+    size: int = 0
+
+
+@dataclass(slots=True)
+class ShareResult:
+    """The result of rows `first` to `stop` of a share.
+
+    It has lines, or for each query the part that it reduced the rows to; `counts` has an entry
+    for each query. `elements` is how many the first query holds in order. `refused` rows come
+    with their batch. A `failure` ends the share.
+    """
+
+    first: int
+    stop: int = 0
+    elements: int = 0
+    lines: list[bytes] = field(default_factory=list)
+    parts: list[bytes] = field(default_factory=list)
+    counts: list[Counts] = field(default_factory=list)
+    refused: list[tuple[Refused, RowBatch]] = field(default_factory=list)
+    failure: Exception | None = None
+
+
+def share_bytes(total: int, threads: int, *, lines: bool) -> int:
+    """Return the size of shares.
+
+    >>> share_bytes(1 << 30, 4, lines=False) >> 20
+    64
+    """
+    if lines:
+        return _LINES_BYTES
+    return min(max(total // (threads * _SHARES_FOR_EACH), _LEAST_SHARE), _MOST_SHARE)
+
+
+def shares_of(file: RowFile, size: int) -> Iterator[Share]:
+    """Cut a file into shares of `size` bytes."""
+    source, decoding = file.source, file.decoding._replace(threads=1)
+    if decoding.max_decoded != END:
+        # Only a reader of the whole file knows its size after decompression.
+        source = replace(source, blocks=False)
+    for fragment in fragments(source, size):
+        batches = partial(_batches_of, fragment, file.max_line, decoding)
+        yield Share(file, batches, size=fragment.end - fragment.start)
+
+
+def _batches_of(
+    fragment: Fragment, max_line: int, decoding: Decoding
+) -> Iterator[RowBatch]:
+    rows = rows_of(fragment, max_line, decoding)
+    # The first batches are small, since a row may take long.
+    count = _FIRST_BATCH_ROWS
+    while (batch := rows.next_batch(count, _BATCH_BYTES)) is not None:
+        yield batch
+        count = min(2 * count, _BATCH_ROWS)
+
+
+def shares_in_order(
+    file: RowFile, batches: Iterator[RowBatch], size: int
+) -> Iterator[Share]:
+    """Divide the batches of a source that is read in order into shares of `size` batches."""
+    while some := list(islice(batches, size)):
+        yield Share(file, partial(iter, some), numbered=True)
+
+
+@dataclass(slots=True)
+class _Run:
+    """Threads that take one share after the other."""
+
+    shares: Iterator[Share]
+    scanner: Scanner
+    sharing: Sharing
+    ahead: threading.Semaphore
+    cancel: Cancel = field(default_factory=Cancel)
+    started: Queue[tuple[Share, Queue[ShareResult | None]] | Exception | None] = field(
+        default_factory=Queue
+    )
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _ended: bool = False
+    reader: threading.Thread | None = None
+
+    def work(self) -> None:
+        """Take shares until there are none."""
+        while self._may_start():
+            with self._lock:
+                if self._ended:
+                    return
+                results: Queue[ShareResult | None] = Queue(_RESULTS_AHEAD)
+                share = self._next_share()
+                if share is None:
+                    return
+                self.started.put((share, results))
+            for result in self._results(share):
+                self._put(results, result)
+            self._put(results, None)
+
+    def _may_start(self) -> bool:
+        while not self.cancel.cancelled:
+            if self.ahead.acquire(timeout=_PATIENCE):
+                return not self.cancel.cancelled
+        return False
+
+    def _next_share(self) -> Share | None:
+        self.reader = threading.current_thread()
+        try:
+            share = next(self.shares, None)
+        except Exception as error:  # noqa: BLE001, the thread that merges raises it
+            self.started.put(error)
+            share = None
+        self.reader = None
+        if share is None:
+            self._ended = True
+            self.started.put(None)
+        return share
+
+    def _put(
+        self, results: Queue[ShareResult | None], result: ShareResult | None
+    ) -> None:
+        while not self.cancel.cancelled:
+            try:
+                results.put(result, timeout=_PATIENCE)
+            except Full:
+                continue
+            return
+
+    def _results(self, share: Share) -> Iterator[ShareResult]:
+        """Yield the results of a share, up to a row or an error that ends the scan."""
+        aborts = self.scanner.options.on_error == "abort"
+        queries: Sequence[Query] = ()
+        result = ShareResult(0)
+        try:
+            queries = self.sharing.make(self.cancel)
+            for batch in share.batches():
+                result.stop += len(batch)
+                for lines, refused in self.scanner.answers_of(
+                    queries, batch, reverse=False, watched=False
+                ):
+                    result.lines.append(lines)
+                    if refused is not None:
+                        result.refused.append((refused, batch))
+                        if aborts:
+                            break
+                if (result.refused and aborts) or all(q.done for q in queries):
+                    break
+                if _is_full(result, queries):
+                    yield self._closed(result, queries)
+                    queries = self.sharing.make(self.cancel)
+                    result = ShareResult(result.stop, result.stop)
+        except Exception as error:  # noqa: BLE001, the thread that merges raises it
+            result.failure = error
+        yield self._closed(result, queries)
+
+    def _closed(self, result: ShareResult, queries: Sequence[Query]) -> ShareResult:
+        result.counts = [query.counts for query in queries]
+        if not self.sharing.lines:
+            reducing = [q for q in queries if not isinstance(q, RowQuery)]
+            result.elements = sum(query.elements for query in reducing[:1])
+            result.parts = [query.part() for query in reducing]
+        return result
+
+
+def _is_full(result: ShareResult, queries: Sequence[Query]) -> bool:
+    return (
+        any(result.lines)
+        or len(result.refused) >= _MOST_REFUSED
+        or any(_held(query) > _HELD_BYTES for query in queries)
+    )
+
+
+def _held(query: Query) -> int:
+    return 0 if isinstance(query, RowQuery) else query.held
+
+
+def _in_threads(
+    scanner: Scanner, shares: Iterator[Share], sharing: Sharing
+) -> Iterator[tuple[Share, Iterator[ShareResult]]]:
+    """Query shares in threads; yield each with its results, in the order of the shares.
+
+    The results of a share must be read before those of the next one.
+    """
+    threads = scanner.options.threads
+    run = _Run(shares, scanner, sharing, threading.Semaphore(threads * _SHARES_AHEAD))
+    workers = [threading.Thread(target=run.work, daemon=True) for _ in range(threads)]
+    try:
+        for worker in workers:
+            worker.start()
+        while (each := run.started.get()) is not None:
+            if isinstance(each, Exception):
+                raise each
+            share, results = each
+            yield share, iter(results.get, None)
+            run.ahead.release()
+    finally:
+        run.cancel.cancel()
+        for worker in workers:
+            # A thread that waits for a pipe ends with the process.
+            while worker.is_alive() and worker is not run.reader:
+                worker.join(_PATIENCE)
+
+
+@dataclass(slots=True)
+class _Merging:
+    """The queries that take in the results of shares, and the file whose shares come now."""
+
+    scanner: Scanner
+    queries: Sequence[Query]
+    scan: Scan
+    sharing: Sharing
+    rows_before: int = 0
+    _file: RowFile | None = None
+    _distrusted: RowFile | None = None
+
+    def take(self, share: Share, results: Iterator[ShareResult]) -> Iterator[bytes]:
+        """Take in the results of a share; yield lines."""
+        self._enter(share)
+        if share.file is self._distrusted:
+            for _ in results:
+                pass
+            return
+        stop = 0
+        for result in results:
+            stop = result.stop
+            if self._reaches_limit(result):
+                yield from self.read_here(share, first=result.first)
+                return
+            yield from self._take_result(share, result)
+            if isinstance(result.failure, UnusableTableError):
+                yield from self._read_in_order(share, result)
+                return
+            if result.failure is not None:
+                raise result.failure
+        self._leave(share, stop)
+
+    def take_here(self, share: Share) -> Iterator[bytes]:
+        """Put the rows of a share through the queries, in this thread; yield lines."""
+        self._enter(share)
+        rows = self.queries[0].counts.rows
+        yield from self.read_here(share)
+        self._leave(share, self.queries[0].counts.rows - rows)
+
+    def _enter(self, share: Share) -> None:
+        if share.file is not self._file:
+            self._file, self.rows_before = share.file, 0
+
+    def _leave(self, share: Share, rows: int) -> None:
+        if not share.numbered:
+            self.rows_before += rows
+        self.scanner.report.bytes_by_tasks += share.size
+
+    def _reaches_limit(self, result: ShareResult) -> bool:
+        """Whether the queries need no rows behind those of a result, and perhaps not all of it."""
+        if self.sharing.limit is None:
+            return False
+        return result.elements + _lines_in(result) >= self.queries[0].wanted
+
+    def _take_result(self, share: Share, result: ShareResult) -> Iterator[bytes]:
+        yield from filter(None, result.lines)
+        lines = 0 if self.sharing.limit is None else _lines_in(result)
+        for query, counts in zip(self.queries, result.counts, strict=False):
+            query.absorb(counts, lines)
+        for query, part in zip(self.queries, result.parts, strict=False):
+            assert not isinstance(query, RowQuery)
+            query.merge(part)
+            self.scanner.report.watch_memory(query)
+        before = 0 if share.numbered else self.rows_before
+        for refused, batch in result.refused:
+            self.scanner.refuse(share.file, batch, refused, self.scan, before)
+
+    def read_here(self, share: Share, *, first: int = 0) -> Iterator[bytes]:
+        """Put the rows of a share from row `first` on through the queries, in this thread."""
+        before = 0 if share.numbered else self.rows_before
+        batches = _from_row(share.batches(), first)
+        yield from self.scanner.read_batches(
+            share.file, batches, self.queries, self.scan, before
+        )
+
+    def _read_in_order(self, share: Share, result: ShareResult) -> Iterator[bytes]:
+        """Read the rest of a file whose block table does not fit it."""
+        assert isinstance(result.failure, UnusableTableError)
+        self._distrusted = share.file
+        share.file.distrust(result.failure)
+        batches = share.file.batches(self.rows_before + result.stop)
+        yield from self.scanner.read_batches(
+            share.file, batches, self.queries, self.scan
+        )
+
+
+def _lines_in(result: ShareResult) -> int:
+    return sum(lines.count(b"\n") for lines in result.lines)
+
+
+def _from_row(batches: Iterator[RowBatch], first: int) -> Iterator[RowBatch]:
+    for batch in batches:
+        if first >= len(batch):
+            first -= len(batch)
+        else:
+            yield batch if first == 0 else batch.slice(first, len(batch))
+            first = 0
+
+
+def read_files(
+    scanner: Scanner,
+    files: Sequence[RowFile],
+    queries: Sequence[Query],
+    scan: Scan,
+    sharing: Sharing,
+) -> Iterator[bytes]:
+    """Put the rows of seekable files through queries, in threads; yield their lines.
+
+    With a limit, the first rows may be enough: this thread reads these.
+    """
+    threads = scanner.options.threads
+    total = sum(file.source.size for file in files)
+    size = share_bytes(total, threads, lines=sharing.lines or sharing.limit is not None)
+    shares = (share for file in files for share in shares_of(file, size))
+    merging = _Merging(scanner, queries, scan, sharing)
+    if sharing.limit is not None:
+        for share in islice(shares, 1):
+            yield from merging.take_here(share)
+    yield from _merged(merging, shares)
+
+
+def read_in_order(
+    scanner: Scanner,
+    file: RowFile,
+    batches: Iterator[RowBatch],
+    queries: Sequence[Query],
+    scan: Scan,
+    sharing: Sharing,
+) -> Iterator[bytes]:
+    """Put batches of a file through queries, in threads; yield their lines."""
+    small = sharing.lines or scanner.options.share_bytes is not None
+    shares = shares_in_order(file, batches, 1 if small else _BATCHES_OF_SHARE)
+    merging = _Merging(scanner, queries, scan, sharing)
+    yield from _merged(merging, shares)
+
+
+def _merged(merging: _Merging, shares: Iterator[Share]) -> Iterator[bytes]:
+    if all(query.done for query in merging.queries):
+        return
+    for share, results in _in_threads(merging.scanner, shares, merging.sharing):
+        yield from merging.take(share, results)
+        if all(query.done for query in merging.queries):
+            return
