@@ -3,12 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+CLASSES := target/spark-classes.jsa
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 EXTRAS := spark,tui,arrow,remote,dev
 # On a CI server (CI=true) the core is built for a short compile, with overflow checks.
 PROFILE ?= $(if $(CI),ci,release)
 
-.PHONY: help setup demo test check unit bench conformance sweep crash fuzz clean need-cargo need-cxx need-java
+.PHONY: help setup demo test test-core check check-core check-python unit bench conformance sweep crash fuzz clean need-cargo need-cxx need-java
 
 help:
 	@echo "make demo         set up, then the main job on sample data, on embedded Spark"
@@ -37,22 +38,34 @@ demo: need-java setup
 	rm -rf target/demo
 	$(BIN)/headrace demo target/demo
 
-test: need-java check
-	cargo test -q --locked -p headrace-core --profile ci
+test: need-java setup
+	$(MAKE) --no-print-directory -j 2 check-core test-core check-python $(CLASSES)
 	$(BIN)/pytest -q -n 2 --dist loadgroup --no-loadscope-reorder
+
+test-core: check-core
+	cargo test -q --locked -p headrace-core --profile ci
 
 unit: setup
 	$(BIN)/pytest -q -m "not spark"
 
-check: setup
+check: check-core check-python
+
+check-python: setup
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest headrace._native
 	$(BIN)/lint-imports
 	git ls-files -z --cached --others --exclude-standard | xargs -0 $(BIN)/codespell
+
+# In the profile of the tests, so that each dependency is built once.
+check-core: setup
 	cargo fmt --all --check
-	cargo clippy -q --workspace --all-targets --locked -- -D warnings
+	cargo clippy -q --workspace --all-targets --locked --profile ci -- -D warnings
+
+# The classes of Spark, from which the tests' Java starts in half the time.
+$(CLASSES): $(READY)
+	$(BIN)/python -m tests.spark.quick_java
 
 # make conformance CASES="FILE ...": cases of the query language, written as data.
 conformance: setup

@@ -5,6 +5,8 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.spark.quick_java import ENVIRONMENT
+
 settings.register_profile(
     "fast",
     max_examples=30,
@@ -44,4 +46,13 @@ def own_cache(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
         patch.delenv("HEADRACE_INDEX_DIR", raising=False)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def quick_java():
+    """Start each Java of the tests quickly."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in ENVIRONMENT.items():
+            patch.setenv(name, value)
         yield

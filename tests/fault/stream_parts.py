@@ -46,10 +46,9 @@ def write(directory):
 
 def query(master, logs, out, checkpoint, *now):
     import headrace.spark
-    from tests.spark.cluster import QUICK_START, SETTINGS
+    from tests.spark.cluster import SETTINGS
 
-    quick = {"spark.driver.extraJavaOptions": QUICK_START}
-    settings = quick if master.startswith("local") else SETTINGS
+    settings = {} if master.startswith("local") else SETTINGS
     spark = headrace.spark.session(master, "soak", **settings)
     lines = (
         spark.readStream.format("headrace")

@@ -11,7 +11,7 @@ import pytest
 
 import headrace
 from headrace.errors import UnwritableError
-from tests.spark.cluster import LOOPBACK, QUICK_START, environment
+from tests.spark.cluster import LOOPBACK, environment
 from tests.spark.processes import until
 from tests.spark.stream_data import append_log
 
@@ -92,24 +92,23 @@ def test_a_bucket_that_is_not_there(bucket, tmp_path):
         written(tmp_path / "a", range(10)).publish(f"{bucket}-of-others/events")
 
 
-DRIVER = f"""
+DRIVER = """
 import json, sys
 import headrace, headrace.spark
 
 url, log, checkpoint = sys.argv[1:]
-quick = {{"spark.driver.extraJavaOptions": {QUICK_START!r}}}
-spark = headrace.spark.session("local[2,4]", **quick)
+spark = headrace.spark.session("local[2,4]")
 for first in (0, 500):
     frame = spark.range(first, first + 500, 1, 2)
     for _again in range(2):
         job = frame.write.format("headrace").mode("append").option("jobId", str(first))
-        job.option("maxRecords", 100).save(f"{{url}}/jobs")
+        job.option("maxRecords", 100).save(f"{url}/jobs")
 lines = spark.readStream.format("headrace").schema("_raw binary")
 for _again in range(2):
     stream = lines.option("maxRowsPerTrigger", 40).load(log).writeStream.format("headrace")
     stream = stream.option("checkpointLocation", checkpoint).trigger(availableNow=True)
-    stream.start(f"{{url}}/stream").awaitTermination()
-frames = [spark.read.format("headrace").schema("id long").load(f"{{url}}/{{name}}") for name in ("jobs", "stream")]
+    stream.start(f"{url}/stream").awaitTermination()
+frames = [spark.read.format("headrace").schema("id long").load(f"{url}/{name}") for name in ("jobs", "stream")]
 print(json.dumps([[row.id for row in frame.collect()] for frame in frames]))
 """
 

@@ -11,17 +11,16 @@ from pathlib import Path
 
 import pyspark
 
+from tests.spark.quick_java import ENVIRONMENT, QUICK_START
 from tests.stores import on_path
 
 LOOPBACK = "127.0.0.1"
 PATIENCE = 60
 SPARK_HOME = Path(pyspark.__file__).parent
-QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 SETTINGS = {
     "spark.cores.max": 2,
     "spark.driver.bindAddress": LOOPBACK,
-    "spark.driver.extraJavaOptions": QUICK_START,
     "spark.driver.host": LOOPBACK,
     "spark.executor.cores": 1,
     "spark.executor.extraJavaOptions": QUICK_START,
@@ -70,14 +69,17 @@ def environment():
     """Return the environment of drivers and workers."""
     # Modules of the tests can be imported there.
     path = on_path(os.environ.get("PYTHONPATH", ""))
-    return os.environ | {
-        "HEADRACE_SHARED": "/",  # all of them are this machine
-        "PYTHONPATH": path,
-        "PYSPARK_PYTHON": sys.executable,
-        "SPARK_DAEMON_JAVA_OPTS": QUICK_START,
-        "SPARK_DAEMON_MEMORY": "256m",
-        "SPARK_LOCAL_IP": LOOPBACK,
-    }
+    return (
+        os.environ
+        | ENVIRONMENT
+        | {
+            "HEADRACE_SHARED": "/",  # all of them are this machine
+            "PYTHONPATH": path,
+            "PYSPARK_PYTHON": sys.executable,
+            "SPARK_DAEMON_MEMORY": "256m",
+            "SPARK_LOCAL_IP": LOOPBACK,
+        }
+    )
 
 
 @contextmanager

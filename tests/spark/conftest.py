@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import headrace.spark
-from tests.spark.cluster import LOOPBACK, QUICK_START, cluster
+from tests.spark.cluster import LOOPBACK, cluster
 from tests.spark.driver import Driver
 from tests.stores import on_path
 
@@ -20,7 +20,6 @@ def spark(tmp_path_factory):
         "headrace-tests",
         **{
             "spark.default.parallelism": 2,
-            "spark.driver.extraJavaOptions": QUICK_START,
             "spark.sql.shuffle.partitions": 2,
             "spark.sql.warehouse.dir": tmp_path_factory.mktemp("warehouse"),
             "spark.ui.showConsoleProgress": False,

@@ -75,7 +75,6 @@ def test_spark_finds_the_format_by_itself(tmp_path):
             .config("spark.ui.enabled", "false")
             .config("spark.driver.bindAddress", "127.0.0.1")
             .config("spark.driver.host", "127.0.0.1")
-            .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1")
             .getOrCreate()
         )
         print(spark.read.format("headrace").load(sys.argv[1]).count())
@@ -91,8 +90,7 @@ def test_a_session_is_quiet(tmp_path):
     done = run(
         """
         import sys, headrace.spark
-        quick = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
-        spark = headrace.spark.session("local[1,4]", **quick)
+        spark = headrace.spark.session("local[1,4]")
         print(spark.read.format("headrace").load(sys.argv[1]).count())
         try:
             spark.read.format("headrace").load("missing.jsonl").count()
