@@ -12,15 +12,11 @@ from headrace.engines.query.options import warn_of_memory
 from headrace.engines.query.report import RunReport
 from headrace.engines.query.run import LocalEngine
 from headrace.errors import HeadraceError, MissingExtraError
-from headrace.kernel import values
 from headrace.kernel.programs import Program
 from headrace.kernel.values import DEEPEST, MAX_DEPTH, parse
-from headrace.language import ast
 from headrace.language.routine import deep
-from headrace.logical.demand import union
 from headrace.logical.encode.compiler import compile_query
 from headrace.logical.names.resolution import read_query
-from headrace.physical.query_plan import RowPlan, StreamPlan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,7 +30,6 @@ if TYPE_CHECKING:
     from headrace.engines.query.run import Engine
     from headrace.engines.query.scan import QueryInput
     from headrace.kernel.programs import Counts
-    from headrace.logical.demand import Fields
 
 
 class Writable(Protocol):
@@ -353,80 +348,18 @@ class QueryResult(Result):
 
     @property
     def hint(self) -> str:
-        """Why the last run had no answers, with the fields that no row has; else empty.
+        """Why the last run had no answers, and which fields of the query no row has; else empty.
 
-        A misspelt field or forgotten parentheses give null, which is no answer. The first 1000
-        rows are read again for this.
+        A misspelt field or forgotten parentheses give null, which is no answer, or a total of 0.
+        The first rows are read again for this; see `headrace.api.query_hint`.
         """
-        from headrace.logical.absent_fields import reads_called_fields
-
-        counts = self.report.counts
-        if self._printed is None or not counts.rows or self.query.options.limit == 0:
+        if self._printed is None:
             return ""
-        tree = self.query.plan.tree
-        if self.query.plan.condition is not None:
-            tree = ast.And((self.query.plan.condition, tree))
-        if self._printed:
-            meant = reads_called_fields(tree) and not self.query.options.nulls
-            return self._absent(tree) if meant else ""
-        absent = self._absent(tree)
-        main = self.query.plan.main
-        filters = (
-            self.query.options.output == "match"
-            or (isinstance(main, StreamPlan) and main.reduction == "lines")
-            # As ``where`` has it.
-            or (
-                isinstance(tree, ast.Conditional)
-                and tree.otherwise == ast.Literal(None)
-            )
+        from headrace.api.query_hint import hint_of
+
+        return hint_of(
+            self.query, self.report, stream=self._stream, printed=self._printed
         )
-        if filters or self.query.options.nulls or not counts.filtered + counts.emitted:
-            return absent and f"nothing was printed: {absent}"
-        null = "nothing was printed: the answer is null"
-        if isinstance(main, RowPlan) and counts.rows > 1:
-            null = f"{null} for each of {counts.filtered:,} rows"
-        return f"{null}; {absent}" if absent else null
-
-    def _absent(self, tree: ast.Node) -> str:
-        """Return which fields of the query none of the first rows has."""
-        from headrace.logical.absent_fields import (
-            MOST_ROWS,
-            absent_fields,
-            sampled_fields,
-        )
-
-        if self.query.named:
-            return ""
-        try:
-            contents = list(self.report.first_rows(MOST_ROWS))
-        except HeadraceError:
-            return ""
-        rows = [row for row in map(self._decoded, contents) if row is not None]
-        if not rows:
-            return ""
-        complete = self.report.counts.rows <= len(contents)
-        sample = sampled_fields(rows, complete=complete)
-        return absent_fields(tree, self._fields(), sample, printed=bool(self._printed))
-
-    def _decoded(self, row: bytes) -> object:
-        if self.query.options.frame is not None:
-            row = row.partition(self.query.options.frame.separator.encode())[2]
-        try:
-            return values.parse(row, self.query.options.max_depth)
-        except ValueError:
-            return None
-
-    def _fields(self) -> Fields:
-        """Return the fields that the query reads from a row."""
-        main = self.query.plan.main
-        if isinstance(main, RowPlan):
-            return main.fields
-        streams = [
-            each
-            for each in (main, *self.query.plan.questions)
-            if isinstance(each, StreamPlan) and each.source is None
-        ]
-        return union(each.lanes.fields for each in streams)
 
     def _columns(self) -> tuple[str, ...] | None:
         if self.query.options.output != "answer":

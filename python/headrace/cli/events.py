@@ -133,7 +133,7 @@ EVENTS: tuple[Event, ...] = (
     Event(
         "no_answers",
         "a query printed nothing because every answer was null, or it reads a field that no "
-        "row has and that is the name of a function",
+        "row has",
         (),
         prefix="headrace: note: ",
     ),

@@ -1,27 +1,25 @@
 """Hints on fields that a query reads and no row has.
 
-A missing field is null, so a misspelt one gives no error and often no output. After a run
-without output, the first rows show which fields of the query are in none of them, and which
-name is near.
+A missing field is null, so a misspelt one gives no error, and no output or a wrong one. The first
+rows show which fields of the query are in none of them, and which name is near.
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.kernel.builtins import builtins
 from headrace.language import ast, traversal
 from headrace.language.tokens import FOREIGN_CONSTANTS
-from headrace.logical.demand import NOTHING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from headrace.logical.demand import Fields
+    from collections.abc import Iterable, Mapping, Sequence
 
     Json: TypeAlias = object
+
+Path: TypeAlias = "tuple[str, ...]"
 
 MOST_ROWS = 1000
 """Number of rows that are sampled."""
@@ -30,24 +28,68 @@ _MOST_NAMED = 3
 _FUNCTIONS = {"length": "len", "size": "len", "mean": "avg"}
 
 
+def unmet(paths: Iterable[Path], rows: Iterable[Json]) -> list[Path]:
+    """Return the shortest paths that no row has; rows are read until all are found.
+
+    >>> unmet([("a",), ("a", "b"), ("a", "b", "c")], [None, {"a": 1}])
+    [('a', 'b')]
+    """
+    left = list(dict.fromkeys(paths))
+    for row in rows:
+        if not left:
+            break
+        left = [path for path in left if not _leads(row, path)]
+    return [
+        path
+        for path in left
+        if not any(path[:length] in left for length in range(1, len(path)))
+    ]
+
+
+def _leads(row: Json, path: Path) -> bool:
+    value = row
+    for name in path:
+        if not isinstance(value, dict) or name not in value:
+            return False
+        value = value[name]
+    return True
+
+
+def search_for(path: Path) -> str:
+    """Return a query whether any row has a field.
+
+    >>> search_for(("a", "b c"))
+    '$.rows().any($["a"].has("b c"))'
+    """
+    *before, last = (json.dumps(name) for name in path)
+    holder = "".join(f"[{name}]" for name in before)
+    return f"$.rows().any(${holder}.has({last}))"
+
+
 @dataclass(frozen=True, slots=True)
 class SampledFields:
-    """The fields of the first rows: `paths` has the shallowest path to each name.
+    """The fields of the first rows of a source: `paths` has the shallowest path to each name.
 
-    `complete`: there are no other rows.
+    `complete`: no other row has a field that these lack.
     """
 
     paths: Mapping[str, str]
     rows: int
     complete: bool
+    source: str | None = None
 
     @property
     def no_row(self) -> str:
         """The subject of a sentence that all these rows lack a field."""
-        return "no row" if self.complete else f"none of the first {self.rows:,} rows"
+        of = "" if self.source is None else f" of @{self.source}"
+        if self.complete:
+            return f"no row{of}"
+        return f"none of the first {self.rows:,} rows{of}"
 
 
-def sampled_fields(rows: Iterable[Json], *, complete: bool) -> SampledFields:
+def sampled_fields(
+    rows: Iterable[Json], *, complete: bool, source: str | None = None
+) -> SampledFields:
     """Return the fields of a sample of rows.
 
     >>> dict(sampled_fields([{"who": {"name": 1}}], complete=True).paths)
@@ -68,62 +110,49 @@ def sampled_fields(rows: Iterable[Json], *, complete: bool) -> SampledFields:
             elif isinstance(value, list):
                 below += [(f"{path or '$'}[*]", each) for each in value]
         layer = below
-    return SampledFields(paths, count, complete)
+    return SampledFields(paths, count, complete, source)
 
 
-def absent_fields(
-    tree: ast.Node, of_row: Fields, sample: SampledFields, *, printed: bool = False
-) -> str:
-    """Return a message that names the fields of a query which no row has, with the nearest names.
+@dataclass(frozen=True, slots=True)
+class AbsentFields:
+    """The paths that a query reads of the rows of a source and no row has, with a sample of them."""
 
-    `of_row`: the fields that the query reads of the row itself. After a run that `printed`
-    answers, the message names only fields with the names of functions: their parentheses are missing.
+    unmet: Sequence[Path]
+    sample: SampledFields
 
-    >>> from headrace.language.parser import parse
-    >>> sample = sampled_fields([{"id": 1, "who": {"name": "Ada"}}], complete=True)
-    >>> absent_fields(parse("name"), frozenset({"name"}), sample)
-    'no row has name (did you mean who.name?)'
-    >>> absent_fields(parse("{id, n: who.len}"), None, sample, printed=True)
-    'no row has len (did you mean len()?)'
-    >>> absent_fields(parse("who.name"), frozenset({"who"}), sample)
-    ''
-    """
-    compared = _compared(tree)
-    at_top = NOTHING if printed or of_row is None else of_row
-    names = _called_fields(tree) if printed else [*sorted(at_top), *_names(tree)]
-    hints = []
-    for name in dict.fromkeys(names):
-        path = sample.paths.get(name)
-        if path is None or (path != name and name in at_top):
-            meant = _meant(name, path, sample.paths, is_compared=name in compared)
-            hints.append(f"{name} (did you mean {meant}?)" if meant else name)
-    if not hints:
-        return ""
-    more = ["and others"] if len(hints) > _MOST_NAMED else []
-    return f"{sample.no_row} has {', '.join([*hints[:_MOST_NAMED], *more])}"
+    def told(self, trees: Sequence[ast.Node], *, only_near: bool = False) -> str:
+        """Return a message with the nearest names; empty if no field is absent.
 
+        It also names fields that `trees` read at any depth and the sample does not have. With
+        `only_near`, it leaves out a field without a near name, which may be in a later row.
 
-def reads_called_fields(tree: ast.Node) -> bool:
-    """Whether a query reads fields with the names of functions."""
-    return bool(_called_fields(tree))
-
-
-def _called_fields(tree: ast.Node) -> list[str]:
-    """Return the fields of a path from the row that have names of functions."""
-    given = {
-        name for node in traversal.walk(tree) for name in traversal.names_given(node)
-    }
-    found: list[str] = []
-    for node in traversal.walk(tree):
-        match node:
-            case ast.Path(ast.Name(name)) if name in given:
-                pass
-            case ast.Path(ast.Root() | ast.Current() | ast.Name(), steps):
-                path = takewhile(lambda step: isinstance(step, ast.Field), steps)
-                found += _fields(path)
-            case _:
-                pass
-    return [name for name in found if _function(name)]
+        >>> from headrace.language.parser import parse
+        >>> sample = sampled_fields([{"id": 1, "who": {"name": "Ada"}}], complete=True)
+        >>> AbsentFields([("name",)], sample).told([parse("name")])
+        'no row has name (did you mean who.name?)'
+        >>> AbsentFields([("who", "len")], sample).told([])
+        'no row has who.len (did you mean who.len()?)'
+        >>> AbsentFields([], sample).told([parse("who.name")])
+        ''
+        """
+        paths = self.sample.paths
+        ends = {path[-1] for path in self.unmet}
+        compared = {name for tree in trees for name in _compared(tree)}
+        others = [name for tree in trees for name in _names(tree)]
+        wanted: list[Path] = [
+            *self.unmet,
+            *((name,) for name in others if name not in paths and name not in ends),
+        ]
+        hints = []
+        for path in dict.fromkeys(wanted):
+            meant = _meant(path, paths, is_compared=path[-1] in compared)
+            if meant or not only_near:
+                name = ".".join(path)
+                hints.append(f"{name} (did you mean {meant}?)" if meant else name)
+        if not hints:
+            return ""
+        more = ["and others"] if len(hints) > _MOST_NAMED else []
+        return f"{self.sample.no_row} has {', '.join([*hints[:_MOST_NAMED], *more])}"
 
 
 def _names(tree: ast.Node) -> list[str]:
@@ -172,15 +201,14 @@ def _function(name: str) -> str:
     return f"{name}()" if name in builtins() else ""
 
 
-def _meant(
-    name: str, path: str | None, paths: Mapping[str, str], *, is_compared: bool
-) -> str:
-    if path is not None:
-        return path
+def _meant(path: Path, paths: Mapping[str, str], *, is_compared: bool) -> str:
+    *before, name = path
+    if name in paths:
+        return paths[name]
     if name in FOREIGN_CONSTANTS:
         return FOREIGN_CONSTANTS[name]
     if called := _function(name):
-        return called
+        return ".".join([*before, called])
     from headrace.suggestion import nearest
 
     if near := nearest(name, paths):

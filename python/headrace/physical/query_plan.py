@@ -154,8 +154,8 @@ class QueryPlan:
 
     Programs refer to the results of `questions` by number; a question may use earlier ones, but a
     question over the main source no other over the main source. `names` are the other sources,
-    each with its offset in the query. `places`: the query reads the place of its rows. `tree` and
-    `condition` are the parsed query and its ``where``.
+    each with its offset in the query. `places`: the query reads the place of its rows. `tree`,
+    `condition` and `key` are the parsed query, its ``where`` and its ``distinct_by``.
     """
 
     main: RowPlan | StreamPlan | ValuePlan
@@ -164,6 +164,7 @@ class QueryPlan:
     places: bool = False
     tree: ast.Node = ast.Root()  # noqa: RUF009, frozen
     condition: ast.Node | None = None
+    key: ast.Node | None = None
 
 
 @lru_cache(maxsize=256)
@@ -254,7 +255,7 @@ def _planned(
     trees = [tree for tree in (given, chosen, key) if tree is not None]
     places = any(map(_reads_place, trees))
     names = tuple(sources.items())
-    return QueryPlan(main, tuple(planner.questions), names, places, given, chosen)
+    return QueryPlan(main, tuple(planner.questions), names, places, given, chosen, key)
 
 
 def _refuse_rows(text: str, key: ast.Node) -> None:

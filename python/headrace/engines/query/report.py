@@ -11,7 +11,7 @@ from headrace.errors import BadRowError, HeadraceError, RowFailedError
 from headrace.kernel.programs import Counts, RowQuery
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from headrace.engines.query.options import OnError
     from headrace.engines.query.scan import Rows
@@ -98,14 +98,19 @@ class RunReport:
         if len(self._sample) < _SAMPLE_BATCHES:
             self._sample.append(batch)
 
-    def first_rows(self, rows: int) -> Iterator[bytes]:
-        """Yield the first rows of the main source: files are read again, pipes from the sample."""
-        files = (file for file in self.files if not file.source.is_pipe)
-        again = chain.from_iterable(file.batches(0, rows) for file in files)
-        for batch in chain(self._sample, again):
+    @property
+    def sampled(self) -> int:
+        """The number of rows in the sample of a pipe."""
+        return sum(map(len, self._sample))
+
+    def first_rows(self, files: Iterable[Rows], rows: int) -> Iterator[bytes | None]:
+        """Yield the first rows of a source: files are read again, pipes from the sample."""
+        sample = self._sample if files is self.files else []
+        again = (file.batches(0, rows) for file in files if not file.source.is_pipe)
+        for batch in chain(sample, chain.from_iterable(again)):
             if rows <= 0:
                 return
-            yield from filter(None, batch.contents())
+            yield from batch.contents()
             rows -= len(batch)
 
     def reject(

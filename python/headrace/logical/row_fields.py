@@ -1,0 +1,349 @@
+"""Row fields: the fields that a query certainly reads of the rows of its sources.
+
+`headrace.logical.demand` may name a field too many, and this module one too few: a field is named
+only where the query proves that the value before it is a row, or a part of one. So a note that no
+row has the field is never about a value that the query itself made. A field whose absence the query
+expects is not named: behind ``?``, in ``has``, ``missing`` and ``is``, before ``??``, and in a
+comparison with null.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from headrace.kernel.builtins import builtins
+from headrace.language import ast, traversal
+from headrace.logical.encode.joins import is_join, join_call
+from headrace.logical.encode.writes import is_chain
+from headrace.logical.grouping import Grouping, grouping_of
+from headrace.logical.named_sources import begins_with_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+class RowField(NamedTuple):
+    """A field of the rows of a source; the main source is None. `path` leads to it."""
+
+    source: str | None
+    path: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The row of a source, or the value under a path of it."""
+
+    source: str | None
+    path: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Several rows of a source."""
+
+    source: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    """An object whose values are several rows of a source."""
+
+    source: str | None
+
+
+_Value: TypeAlias = "_Part | _Rows | _Groups | None"
+"""What is known of a value; None if it may be anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """``$``, ``@`` and the names at a part of a query."""
+
+    root: _Value
+    current: _Value
+    names: Mapping[str, _Value] = field(default_factory=dict)
+
+    def about(self, current: _Value) -> _Around:
+        return replace(self, current=current)
+
+    def giving(self, names: Mapping[str, _Value]) -> _Around:
+        return replace(self, names={**self.names, **names})
+
+
+_OF_SEVERAL_ROWS = frozenset({
+    "compact", "distinct", "distinct_by", "drop", "drop_while", "dropwhile", "filter", "find_all",
+    "reverse", "rows", "skip", "sort", "sort_by", "take", "take_while", "takewhile", "unique", "unique_by",
+})  # fmt: skip
+"""Methods whose elements are elements of the receiver."""
+
+_OF_ONE_ROW = frozenset(
+    {"find", "find_first", "find_one", "first", "last", "max_by", "min_by", "nth"}
+)
+"""Methods that return an element of the receiver, unless they are given a count."""
+
+_EXPECT_ABSENCE = frozenset({"default", "has", "has_key", "has_path", "missing", "or"})
+
+
+def row_fields(
+    tree: ast.Node, *, whole: bool = False, of_each: bool = False
+) -> list[RowField]:
+    """Return the fields that a query reads of rows, in their order.
+
+    `whole`: ``$`` is the array of all rows. `of_each`: the query is an expression about each row,
+    as a key or a condition.
+
+    >>> from headrace.language.parser import parse
+    >>> def read(query):
+    ...     return [".".join(path) for _, path in row_fields(parse(query))]
+    >>> read("{id, n: who.name, e: nick ?? error}")
+    ['id', 'who', 'who.name', 'error']
+    >>> read("$.rows().filter(a > 1).group_by(b).transform_values(@.sum(c))")
+    ['a', 'b', 'c']
+    >>> read("$.rows().map({n: v}).sum(n)")
+    ['v']
+    """
+    reader = _Reader()
+    main: _Value = _Part(None) if of_each or not whole else _Rows(None)
+    reader.value(tree, _Around(main, main))
+    return list(dict.fromkeys(reader.found))
+
+
+@dataclass(slots=True)
+class _Reader:
+    found: list[RowField] = field(default_factory=list)
+
+    def value(self, node: ast.Node, around: _Around) -> _Value:  # noqa: C901, a table of kinds
+        """Record the fields that an expression reads; return what is known of its value."""
+        match node:
+            case ast.Root():
+                return around.root
+            case ast.Current():
+                return around.current
+            case ast.Source(name):
+                return _Rows(name)
+            case ast.Name(name) if name in around.names:
+                return around.names[name]
+            case ast.Name(name):
+                # Of a value that is no object, the name of a function is a call.
+                return None if name in builtins() else self._field(around.current, name)
+            case ast.Path() if is_chain(node):
+                return None
+            case ast.Path(base, steps):
+                return self._path(self.value(base, around), steps, around, base)
+            case ast.Call(name, (receiver, *others)) if name not in around.names:
+                before = self.value(receiver.value, around)
+                return self._method(ast.Method(name, tuple(others)), before, around)
+            case ast.Call(name, ()) if name not in around.names:
+                return self._method(ast.Method(name), around.current, around)
+            case ast.Let(bindings, body):
+                for binding in bindings:
+                    bound = self.value(binding.value, around)
+                    around = around.giving(_given(binding.target, bound))
+                return self.value(body, around)
+            case ast.Lambda(_, body):
+                self.value(body, _naming(node, around.about(None)))
+                return None
+            case ast.Pipe(first, stages):
+                return self._pipe(self.value(first, around), stages, around)
+            case ast.Match(subject, arms):
+                self.value(subject, around)
+                for arm in arms:
+                    self._children(arm, _naming(arm, around))
+                return None
+            case ast.ArrayComprehension() | ast.ObjectComprehension():
+                self._comprehension(node, around)
+                return None
+            case ast.Patch(target):
+                self.value(target, around)
+                return None
+            case ast.Coalesce((*operands, last)):
+                for operand in operands:
+                    self._may_be_absent(operand, around)
+                self.value(last, around)
+                return None
+            case ast.Try(body, otherwise):
+                self._may_be_absent(body, around)
+                self.value(otherwise, around)
+                return None
+            case ast.IsKind(operand):
+                self._may_be_absent(operand, around)
+                return None
+            case ast.Compare(_, left, right) if _NULL in (left, right):
+                for operand in (left, right):
+                    self._may_be_absent(operand, around)
+                return None
+            case ast.ObjectLiteral(entries):
+                for entry in entries:
+                    if isinstance(entry, ast.Shorthand):
+                        self.value(ast.Name(entry.name), around)
+                    else:
+                        self._children(entry, around)
+                return None
+            case _:
+                self._children(node, around)
+                return None
+
+    def _may_be_absent(self, node: ast.Node, around: _Around) -> None:
+        """Record the fields of an expression, unless it is nothing but a field."""
+        before = len(self.found)
+        if isinstance(self.value(node, around), _Part):
+            del self.found[before:]
+
+    def _children(self, part: ast.Located, around: _Around) -> None:
+        for child in traversal.children(part):
+            self.value(child, around)
+
+    def _field(self, of: _Value, name: str) -> _Value:
+        if not isinstance(of, _Part):
+            return None
+        path = (*of.path, name)
+        self.found.append(RowField(of.source, path))
+        return _Part(of.source, path)
+
+    def _path(  # noqa: C901, a table of kinds
+        self,
+        value: _Value,
+        steps: Sequence[ast.Step],
+        around: _Around,
+        base: ast.Node,
+    ) -> _Value:
+        if isinstance(base, ast.Root) and begins_with_rows(steps):
+            # In these steps ``$`` is the row.
+            value, around = _Rows(None), replace(around, root=_Part(None))
+        for at, step in enumerate(steps):
+            match step:
+                case ast.Field(name, optional):
+                    value = None if optional else self._field(value, name)
+                case ast.Method():
+                    value = self._method(step, value, around)
+                case ast.Index():
+                    value = _element(value)
+                case ast.Slice():
+                    value = value if isinstance(value, _Rows) else None
+                case ast.InlineFilter(predicate):
+                    self.value(predicate, around.about(_element(value)))
+                    value = value if isinstance(value, _Rows) else None
+                case ast.Each():
+                    element = around.about(_element(value))
+                    self._children(step, element)
+                    if step.body is None:
+                        self._path(element.current, steps[at + 1 :], element, _NULL)
+                    return None
+                case ast.Computed(key):
+                    self.value(key, around)
+                    value = None
+                case _:
+                    self._children(step, around.about(None))
+                    value = None
+        return value
+
+    def _method(self, step: ast.Method, before: _Value, around: _Around) -> _Value:
+        name, args = step.name, step.args
+        element = _element(before)
+        if name in _EXPECT_ABSENCE:
+            return None
+        if is_join(step):
+            return self._join(step, before, around)
+        if name in ("group", "aggregate"):
+            self._grouping(step, before, around)
+            return None
+        if isinstance(before, _Groups) and name == "transform_values":
+            for arg in args:
+                self._each(arg.value, around.about(_Rows(before.source)))
+            return None
+        self._arguments(step, before, around)
+        if not isinstance(before, _Rows):
+            return None
+        if name in _OF_SEVERAL_ROWS or (name in ("first", "last") and args):
+            return before
+        if name in _OF_ONE_ROW:
+            return element
+        return _Groups(before.source) if name == "group_by" else None
+
+    def _arguments(self, step: ast.Method, before: _Value, around: _Around) -> None:
+        builtin = builtins().get(step.name)
+        for position, arg in enumerate(step.args):
+            parameter = None if builtin is None else builtin.parameter(position)
+            kind = "value" if parameter is None else parameter.kind
+            if kind == "value":
+                self.value(arg.value, around)
+            elif kind != "name":
+                self._each(arg.value, around.about(_element(before)))
+            elif step.name == "pick" and isinstance(arg.value, ast.Name):
+                self._field(before, arg.value.name)
+
+    def _each(self, argument: ast.Node, around: _Around) -> None:
+        """Record what an argument reads of each element, which is ``@``."""
+        match argument:
+            case ast.Lambda((ast.Variable(name),), body):
+                self.value(body, around.giving({name: around.current}))
+            case _:
+                self.value(argument, around)
+
+    def _join(self, step: ast.Method, before: _Value, around: _Around) -> _Value:
+        call = join_call(step.name, step.args)
+        if isinstance(call, str):
+            return None
+        other = self.value(call.other, around)
+        self._each(call.on, around.about(_element(before)))
+        self._each(call.right_on, around.about(_element(other)))
+        return before if call.kind in ("diff", "intersect") else None
+
+    def _grouping(self, step: ast.Method, before: _Value, around: _Around) -> None:
+        meant = grouping_of(step.name, step.args, step)
+        if not isinstance(meant, Grouping) or not isinstance(before, _Rows):
+            return
+        for _name, key in meant.keys:
+            self._each(key, around.about(_element(before)))
+        self.value(meant.aggregates, around.about(before))
+
+    def _pipe(
+        self, value: _Value, stages: Sequence[ast.Node | ast.Bind], around: _Around
+    ) -> _Value:
+        for stage in stages:
+            if isinstance(stage, ast.Bind):
+                around = around.giving(_given(stage.target, value))
+            elif isinstance(stage, ast.Name) and stage.name in builtins():
+                # A function named alone is called.
+                value = self._method(ast.Method(stage.name), value, around)
+            else:
+                value = self.value(stage, around.about(value))
+        return value
+
+    def _comprehension(
+        self, node: ast.ArrayComprehension | ast.ObjectComprehension, around: _Around
+    ) -> None:
+        for loop in node.loops:
+            source = self.value(loop.source, around)
+            around = around.about(None).giving(dict.fromkeys(loop.names))
+            if len(loop.names) == 1:
+                around = around.giving({loop.names[0]: _element(source)})
+            for condition in loop.conditions:
+                self.value(condition, around)
+        if isinstance(node, ast.ArrayComprehension):
+            self.value(node.item, around)
+        else:
+            self.value(node.key, around)
+            self.value(node.value, around)
+
+
+_NULL = ast.Literal(None)
+
+
+def _element(value: _Value) -> _Value:
+    """Return what is known of the elements of a value."""
+    return _Part(value.source) if isinstance(value, _Rows) else None
+
+
+def _given(
+    target: ast.Variable | ast.Items | ast.Fields, value: _Value
+) -> dict[str, _Value]:
+    if isinstance(target, ast.Variable):
+        return {target.name: value}
+    return dict.fromkeys(traversal.names_given(target))
+
+
+def _naming(part: ast.Located, around: _Around) -> _Around:
+    """Return the context with the names that a part gives to unknown values."""
+    return around.giving(dict.fromkeys(traversal.names_given(part)))
