@@ -172,8 +172,9 @@ def test_lines_without_a_key_go_to_a_file(headrace, grown, command):
     (line,) = grown.with_name("bad.jsonl").read_text().splitlines()
     told = json.loads(line)
     assert (told["file"], told["line"], told["cause"]) == ("app.jsonl", 22, "bad")
-    assert told["byte"] == len(ROWS) + len(NEW) - 5
+    assert told["offset"] == len(ROWS) + len(NEW) - 5
     assert "value" in told["reason"]
+    assert set(told) == {"file", "line", "offset", "reason", "cause"}
 
 
 @pytest.mark.usefixtures("grown")

@@ -5,7 +5,6 @@ Imported when a command runs, not when its help is shown.
 
 from __future__ import annotations
 
-import json
 import shlex
 import time
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from headrace.cli.commands.index_build import VERSIONS
 from headrace.cli.console import counted, ending_cleanly
 from headrace.cli.io.index_trouble import fields_seen, say_no_edges
 from headrace.cli.io.report import print_report
+from headrace.engines.rows import rejected
 from headrace.errors import KeyIndexError, UsageError
 from headrace.kernel.graph import GraphWritten
 from headrace.store.files.atomic import destination, replacing
@@ -52,14 +52,9 @@ def _skipped_to(
 
 def _as_line(location: str, row: Skipped) -> bytes:
     line, offset, cause, reason = row
-    told = {
-        "file": location,
-        "line": line,
-        "byte": offset,
-        "cause": cause,
-        "reason": reason,
-    }
-    return json.dumps(told).encode() + b"\n"
+    return rejected.as_line(
+        {**rejected.facts(location, line, offset, reason, None), "cause": cause}
+    )
 
 
 def _say_upgraded(

@@ -80,7 +80,7 @@ FLAGS: tuple[Flag, ...] = (
     Flag(
         "--errors FILE", "file", "write bad rows to this file, a JSON object for each"
     ),
-    Flag("--max-line SIZE", "size", "leave out rows longer than this"),
+    Flag("--max-line SIZE", "size", "a longer row is a bad row, and is not read"),
     Flag(
         "--max-ratio N",
         "number",

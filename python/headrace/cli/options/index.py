@@ -19,6 +19,6 @@ BUILDING = (
     flag("--memory", "each task of Spark as well", default="256MiB"),
     flag("--threads", otherwise="one for each core"),
     flag("--strict"),
-    flag("--errors", "those that are not indexed: file, line, byte, cause, reason"),
+    flag("--errors", "those that are not indexed: file, line, offset, reason, cause"),
 )
 """How rows are read for an index."""
