@@ -97,3 +97,15 @@ def test_a_former_flag_is_refused_with_the_one_to_write(headrace, numbers, line,
     path = str(numbers(3))
     done = headrace(*(path if word == "FILE" else word for word in line.split()))
     assert (done.code, done.out, said in done.err) == (2, b"", True), done.err
+
+
+def test_a_file_before_the_query_is_said(headrace, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows.jsonl").write_bytes(b'{"id": 1}\n')
+    done = headrace("query", "rows.jsonl", "$.id")
+    assert done.code != 0
+    assert "the query comes before the files: headrace query '$.id' rows.jsonl" in (
+        done.err
+    )
+    done = headrace("query", "id", "other.jsonl")
+    assert "other.jsonl: no such file; check the path" in done.err

@@ -66,7 +66,10 @@ def test_where_keeps_whole_rows_and_the_account(headrace, rows):
         (["--arg", "1=1", "id"], "'1=1' is not NAME=VALUE"),
         (["--argjson", "x=a", "$x"], "--argjson x=a: not JSON"),
         (["--argjson", "x=", "$x"], "--argjson x=: not JSON"),
-        (["--where", "$.rows().count() > 1", "id"], "leave out $.rows()"),
+        (
+            ["--where", "$.rows().count() > 1", "id"],
+            "$.rows().avg(x) -> mean | $.rows().filter(",
+        ),
         (["--raw", "--tsv", "id"], "choose one"),
         (["--raw", "--format", "json", "id"], "choose one"),
     ],

@@ -86,6 +86,20 @@ MISTAKES = [
     ("us.sum('v')", 8, "write v"),
     ("us.sort(v, reverse: true)", 12, "sort(-key)"),
     ('f"{v:5q}"', 6, "{x:08.2f}"),
+    ("$.total = 5", 9, "$.x.set(1)"),
+    ("x = 5", 3, "let x = 1 in"),
+    ("{id = 1}", 5, "key: value"),
+    ("{a: 1, id = 1}", 11, "key: value"),
+    ("{user-id}", 2, '"user-id": $."user-id"'),
+    ("id in (1, 2)", 9, "x in [1, 2]"),
+    ('v in ("x")', 6, 'in ["x"]'),
+    ("v in (1)", 6, "in [1]"),
+    ("filter(id > 1, $)", 8, "xs.filter(…)"),
+    ("count(id > 1, @p)", 7, "xs.count(…)"),
+    ("$.count(total > @.total)", 9, "write $.name for the row"),
+    ("us.filter(x => x.a[0] == x.a[0])", 16, "name the other value first"),
+    ("let t = a in t < t", 14, "name the other value first"),
+    ('t.format_time("YYYY-MM")', 15, ""),
 ]  # fmt: skip
 
 

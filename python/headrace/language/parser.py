@@ -262,6 +262,10 @@ def _member(parser: Parser, left: Node, start: Token) -> Routine[Node]:
     right: Node = yield _operand(parser, Level.COMPARE)
     span = cursor.since(start)
     if operator.text == "in":
+        if opening.is_sign("(") and isinstance(right, ast.Literal):
+            reason = "in takes an array, and the parentheses make none"
+            written = cursor.text[right.span.start : right.span.end]
+            raise cursor.error(opening, reason, f"write in [{written}]")
         return ast.Contains(right, left, single=True, span=span)
     if isinstance(right, ast.ArrayLiteral) and opening.is_sign("["):
         items = tuple(_listed(cursor, item) for item in right.items)

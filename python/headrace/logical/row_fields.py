@@ -14,10 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from headrace.kernel.builtins import builtins
 from headrace.language import ast, traversal
-from headrace.logical.encode.joins import is_join, join_call
-from headrace.logical.encode.writes import is_chain
-from headrace.logical.grouping import Grouping, grouping_of
-from headrace.logical.named_sources import begins_with_rows
+from headrace.logical.steps import begins_with_rows, is_chain, is_join
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -282,6 +279,8 @@ class _Reader:
                 self.value(argument, around)
 
     def _join(self, step: ast.Method, before: _Value, around: _Around) -> _Value:
+        from headrace.logical.encode.joins import join_call
+
         call = join_call(step.name, step.args)
         if isinstance(call, str):
             return None
@@ -291,6 +290,8 @@ class _Reader:
         return before if call.kind in ("diff", "intersect") else None
 
     def _grouping(self, step: ast.Method, before: _Value, around: _Around) -> None:
+        from headrace.logical.grouping import Grouping, grouping_of
+
         meant = grouping_of(step.name, step.args, step)
         if not isinstance(meant, Grouping) or not isinstance(before, _Rows):
             return

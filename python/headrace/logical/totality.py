@@ -40,6 +40,8 @@ def _is_total(node: ast.Node) -> bool:
             return all(
                 isinstance(entry, ast.Entry | ast.Shorthand) for entry in entries
             )
+        case ast.ArrayLiteral(items):
+            return not any(isinstance(item, ast.Spread) for item in items)
         case ast.Compare(ast.CompareOperator.RESEMBLES):
             return False
         case ast.Lambda(params):

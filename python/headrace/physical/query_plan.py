@@ -338,7 +338,9 @@ def _condition(where: str, bindings: Bindings) -> ast.Node:
     sources = [plan_source(each).source for each in questions.values()]
     if None in sources or plan_stream(condition, whole=False) is not None:
         raise UsageError(
-            f"where: {where}: it is about each row by itself; leave out $.rows()"
+            f"where: {where}: it is a condition on each row, and $.rows() is about all rows; "
+            "name the value of all rows in the query: "
+            "$.rows().avg(x) -> mean | $.rows().filter(x > mean)"
         )
     compile_query(where, inner, {name: at for at, name in enumerate(questions)})
     return condition

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.reference.language.values import truthy
+from tests.reference.language.values import QueryError, truthy
 
 
 def turns(loops, scope, evaluate):
@@ -23,7 +23,9 @@ def elements(source):
         return source
     if isinstance(source, dict):
         return [{"key": key, "value": value} for key, value in source.items()]
-    return [] if source is None else [source]
+    if source is not None:
+        raise QueryError("no elements")
+    return []
 
 
 def _names(names, item):

@@ -301,7 +301,9 @@ def _array(node, scope):
             items.append(evaluate(item, scope))
             continue
         value = evaluate(item.value, scope)
-        items.extend(value if isinstance(value, list) else [value])
+        if not isinstance(value, list | None):
+            raise QueryError("no elements")
+        items.extend(value or [])
     return items
 
 
@@ -329,7 +331,9 @@ def _entry(entry, scope):
             return {text_of(evaluate(key, scope)): evaluate(node, scope)}
         case ast.Spread(node, deep=False):
             value = evaluate(node, scope)
-            return value if isinstance(value, dict) else {}
+            if not isinstance(value, dict | None):
+                raise QueryError("no fields")
+            return value or {}
     raise NotInSubset("a deep spread")
 
 

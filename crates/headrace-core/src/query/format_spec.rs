@@ -190,7 +190,10 @@ impl FormatSpec {
             None => 'g',
             Some('d') => {
                 let value = match value {
-                    Value::Float(number) => whole(number.trunc()),
+                    Value::Float(number) if number.fract() != 0.0 => {
+                        return Err(unfit("a whole number", value, arena));
+                    }
+                    Value::Float(number) => whole(number),
                     Value::Big(text) if text.contains(['.', 'e', 'E']) => {
                         let number = double(value).ok_or_else(|| unfit("d", value, arena))?;
                         whole(number.trunc())

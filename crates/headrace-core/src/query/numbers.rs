@@ -166,7 +166,13 @@ fn mismatch<'r>(operator: Operator, left: Value<'r>, right: Value<'r>, arena: &'
         Operator::Divide => '/',
         _ => '%',
     };
-    Fault::new(format!("{} {sign} {} cannot be computed", shown(left, arena), shown(right, arena)))
+    let hyphen = operator == Operator::Subtract && (left.is_null() || right.is_null());
+    let cure = if hyphen { "; a field with a hyphen is written $.\"a-b\"" } else { "" };
+    Fault::new(format!(
+        "{} {sign} {} cannot be computed{cure}",
+        shown(left, arena),
+        shown(right, arena)
+    ))
 }
 
 /// A value in an error message: its kind, and if it is short itself.
@@ -181,6 +187,15 @@ pub(super) fn shown<'r>(value: Value<'r>, arena: &'r Bump) -> String {
     }
     let text = text_of(value, arena);
     if text.chars().count() > LONGEST { format!("{kind} value") } else { format!("{kind} {text}") }
+}
+
+/// What is said of an object as ``$`` where elements are needed: all rows may be meant.
+pub(super) fn row_without_elements() -> Fault {
+    Fault::new(
+        "an object has no elements; write .entries(), .values() or .transform_values(...), or \
+         $.rows() for all rows, as in $.rows().count()"
+            .to_owned(),
+    )
 }
 
 /// What is said of a value that is no array where elements are needed.

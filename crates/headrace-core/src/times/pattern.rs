@@ -91,6 +91,9 @@ impl Pattern {
             return Err(format!("the pattern is longer than {MAX_LENGTH} bytes"));
         }
         read_items(text, &mut items)?;
+        if items.iter().all(|item| matches!(item, Item::Literal(_) | Item::Space(_))) {
+            return Err("the pattern has no directive, as %Y or %F".to_owned());
+        }
         Ok(Self(items))
     }
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from headrace.api.dataset import Dataset
     from headrace.api.results import QueryResult, QueryStats
     from headrace.cli.console import Console
+    from headrace.errors import HeadraceError, SourceNotFoundError
     from headrace.kernel.programs import Counts
     from headrace.store.files.source import SourceSpec
 
@@ -155,7 +156,7 @@ def run(options: Namespace, console: Console) -> int:
     from headrace.cli.io.inputs import files, open_dataset, stdin_waits
     from headrace.cli.io.query_text import args_of, choose_format, take_query
     from headrace.cli.io.results import deliver, errors_to, format_of, policy
-    from headrace.errors import UsageError
+    from headrace.errors import SourceNotFoundError, UsageError
 
     take_query(options)
     choose_format(options)
@@ -171,7 +172,11 @@ def run(options: Namespace, console: Console) -> int:
     main = None if options.files or not named else _main(named)
     if main is not None and stdin_waits():
         _pass_over_stdin(main, named[main][0], options, console)
-    dataset = open_dataset(options, files(options) if main is None else named[main])
+    chosen_files = files(options) if main is None else named[main]
+    try:
+        dataset = open_dataset(options, chosen_files)
+    except SourceNotFoundError as error:
+        raise _swapped(options, error) from None
     names: dict[str, SourceSpec | Dataset[Any]] = {**named}
     if main is not None:
         names[main] = dataset
@@ -215,6 +220,18 @@ def run(options: Namespace, console: Console) -> int:
             if options.stats:
                 _report(asked.stats, console)
     return 0
+
+
+def _swapped(options: Namespace, error: SourceNotFoundError) -> HeadraceError:
+    """Return the error for a query where a FILE is expected, and a FILE where the query is."""
+    from headrace.errors import UsageError
+
+    if error.path not in options.files or not os.path.isfile(options.query):  # noqa: PTH113, no import
+        return error
+    return UsageError(
+        f"{error.path}: no such file; the query comes before the files: "
+        f"headrace query {error.path!r} {options.query}"
+    )
 
 
 def _explain(options: Namespace, console: Console) -> None:

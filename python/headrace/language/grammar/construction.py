@@ -112,9 +112,22 @@ def _key_as_value(token: Token) -> Node | None:
     return ast.Name(token.text, span=span) if token.is_name else None
 
 
+def is_hyphenated(written: str) -> bool:
+    """Whether a difference is written as a name with hyphens."""
+    names = written.split("-")
+    return len(names) > 1 and all(name.isidentifier() for name in names)
+
+
 def _no_key(cursor: Cursor, value: Node) -> QuerySyntaxError:
+    if cursor.token.kind is TokenKind.END:
+        return cursor.unexpected("expected } to close the object")
     if not cursor.at(",", "}"):
-        return cursor.unexpected("expected } or, after a key, :")
+        hint = "write key: value" if cursor.at("=") else ""
+        return cursor.unexpected("expected } or, after a key, :", hint)
+    written = cursor.text[value.span.start : value.span.end]
+    if is_hyphenated(written):
+        hint = f'write "{written}": $."{written}"'
+        return cursor.error(value.span.start, "this entry has no key", hint)
     return cursor.error(value.span.start, "this entry has no key", _KEY_HINT)
 
 
@@ -164,6 +177,12 @@ def _no_entry(cursor: Cursor) -> QuerySyntaxError:
         reason = f"{word} is a keyword and cannot stand for key and value"
         return cursor.error(cursor.token, reason, f"write {word}: @.{word}")
     if cursor.token.kind in {TokenKind.WORD, TokenKind.STRING}:
+        if cursor.ahead(1).kind is TokenKind.END:
+            cursor.advance()
+            return cursor.unexpected("expected } to close the object")
+        if cursor.ahead(1).is_sign("="):
+            cursor.advance()
+            return cursor.unexpected("expected : after the key", "write key: value")
         return cursor.error(cursor.token, "this entry has no key", _KEY_HINT)
     return cursor.unexpected("expected a key: a name, a string or […]")
 

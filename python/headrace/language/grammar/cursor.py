@@ -143,8 +143,11 @@ class Cursor:
         if not self.at(sign):
             choice = f"{or_else} or {sign}" if or_else else sign
             where = f"column {self._column(opening.start)}"
+            hint = ""
+            if opening.text == "(" and not or_else and self.at(","):
+                hint = "an array is written in brackets: x in [1, 2]"
             raise self.unexpected(
-                f"expected {choice} to close {opening.text} opened at {where}"
+                f"expected {choice} to close {opening.text} opened at {where}", hint
             )
         self.advance()
 
@@ -312,10 +315,12 @@ _FOREIGN = {
 }
 """Hints for words of jq, SQL and JavaScript, where no word is allowed."""
 
-_EQUAL = "compare with =="
+_EQUAL = (
+    "compare with ==; name a value with let x = 1 in …, change a field with $.x.set(1)"
+)
 _SIGN_HINTS = {
     "=": _EQUAL,
-    "===": _EQUAL,
+    "===": "compare with ==",
     "=~": 'write .re_match("…"), or ~= for containment',
     "!==": "compare with !=",
     "<>": "compare with !=",

@@ -84,6 +84,7 @@ class _Arguments:
             case ast.Call(name, (receiver, *args)) if is_join(made):
                 return made
             case ast.Call(name, (receiver, *args)):
+                self._refuse_swapped(name, receiver, args)
                 ordered = self._checked(name, name, args, made, functions)
                 return replace(made, args=(receiver, *ordered))
             case ast.Path(_, steps):
@@ -91,6 +92,21 @@ class _Arguments:
                 return replace(made, steps=tuple(ordered_steps))
             case _:
                 return made
+
+    def _refuse_swapped(
+        self, name: str, receiver: ast.Arg, args: Sequence[ast.Arg]
+    ) -> None:
+        """Refuse ``filter(id > 1, $)``: the elements come first."""
+        builtin = builtins().get(name)
+        parameter = None if builtin is None else builtin.parameter(0)
+        if len(args) != 1 or parameter is None or parameter.kind != "each":
+            return
+        swapped = args[0].value
+        if isinstance(swapped, ast.Source) or (
+            isinstance(swapped, ast.Root) and not isinstance(receiver.value, ast.Root)
+        ):
+            hint = f"write {name}(xs, …) or xs.{name}(…)"
+            raise self._error(receiver, f"{name} takes the elements first", hint)
 
     def _let(self, node: ast.Let, functions: Functions) -> ast.Node:
         bindings = []

@@ -139,6 +139,7 @@ class Compiler:
             case ast.Binary():
                 return self._arithmetic(node, scope)
             case ast.Compare():
+                self._refuse_itself(node, scope)
                 return self.binary(node.operator, node.left, node.right, scope, span)
             case ast.And():
                 return self._chain(Tag.AND, node.operands, scope, span)
@@ -264,6 +265,22 @@ class Compiler:
         return self.writer.add(
             Tag.BINARY, span, bytes([OPERATORS.index(operator)]), *sides
         )
+
+    def _refuse_itself(self, node: ast.Compare, scope: Scope) -> None:
+        """Refuse a comparison that is written with the same value on both sides."""
+        sides = [_access(each, scope) for each in (node.left, node.right)]
+        if sides[0] is None or sides[0] != sides[1]:
+            return
+        # The planner puts values in the place of names, with the spans that they had.
+        if node.right.span.start < node.left.span.end or (
+            node.right.span.end > node.span.end
+        ):
+            return
+        hint = (
+            "a name is the field of @: write $.name for the row around it, or name the "
+            "other value first, as in limit -> n | $.rows().count(total > n)"
+        )
+        raise self.error(node, "both sides are the same value", hint)
 
     def long_chain(self, span: ast.Span) -> LongChain:
         """Begin a chain of any length."""
@@ -623,3 +640,26 @@ def _without_need(step: ast.Step, before: ast.Step | None) -> ast.Step:
         return step
     needless = before.name in GIVES_ELEMENTS and not before.optional
     return replace(step, optional=False) if needless else step
+
+
+def _access(node: ast.Node, scope: Scope) -> tuple[object, ...] | None:
+    """Return where a name or a path of fields and positions leads from; None for all else."""
+    match node:
+        case ast.Name(name) if name in scope.names:
+            return (name,)
+        case ast.Name(name) if scope.holder is None:
+            return ("@", ast.Field(name))
+        case ast.Name(name):
+            return ("holder", name)
+        case ast.Path(ast.Root() | ast.Current() | ast.Name() as base, steps) if all(
+            isinstance(step, ast.Field | ast.Index) for step in steps
+        ):
+            before = _access(base, scope) if isinstance(base, ast.Name) else None
+            begin = ("$",) if isinstance(base, ast.Root) else ("@",)
+            return (*(before or begin), *map(_plain, steps))
+        case _:
+            return None
+
+
+def _plain(step: ast.Step) -> ast.Step:
+    return replace(step, optional=False) if isinstance(step, ast.Field) else step

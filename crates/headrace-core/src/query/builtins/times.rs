@@ -95,6 +95,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Times", [
                 r#""1 July, 14:00 CEST""#,
             ],
             [r#""2026-11-18".format_time("%Q")"#, "null", "error"],
+            [r#""2026-11-18".format_time("YYYY-MM")"#, "null", "error"],
         ]),
     Builtin::value("to_epoch", to_epoch)
         .takes(&[Parameter::Value("unit"), Parameter::Value("zone")])

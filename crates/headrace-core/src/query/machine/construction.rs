@@ -4,8 +4,10 @@ use bumpalo::collections::{String as BumpString, Vec as BumpVec};
 
 use super::{Evaluated, Flow, Machine, Sink};
 use crate::query::{
+    ExprId, Fault,
     builtins::{Size, limited},
     deep::{self, Fields},
+    numbers::{no_elements, shown},
     program::{Comprehension, Form, Item, Member, Part},
 };
 use crate::value::{Entry, Kind, Value, text_of};
@@ -15,12 +17,17 @@ impl<'p, 'r> Machine<'p, 'r> {
         let mut elements = BumpVec::with_capacity_in(items.len(), self.arena);
         for item in items {
             let value = self.eval(item.value)?;
+            if !item.spread {
+                elements.push(value);
+                continue;
+            }
             match value.as_array(self.arena) {
-                Some(spliced) if item.spread => {
+                Some(spliced) => {
                     self.room(elements.len() + spliced.len())?;
                     elements.extend_from_slice(spliced);
                 }
-                _ => elements.push(value),
+                None if value.is_null() => {}
+                None => return Err(no_elements(value, self.arena)),
             }
         }
         Ok(Value::Array(elements.into_bump_slice()))
@@ -43,12 +50,13 @@ impl<'p, 'r> Machine<'p, 'r> {
                     }
                 }
                 Member::Spread(of) => {
-                    for (key, value) in self.eval(*of)?.as_object(self.arena).unwrap_or(&[]) {
+                    let added = self.spread(*of)?;
+                    for (key, value) in added.as_object(self.arena).unwrap_or(&[]) {
                         fields.put(key, *value);
                     }
                 }
                 Member::DeepSpread(of) => {
-                    let added = self.eval(*of)?;
+                    let added = self.spread(*of)?;
                     let below = fields.into_entries().into_bump_slice();
                     let merged = deep::spread(below, added, self.arena);
                     fields = Fields::with(merged.iter().copied(), self.arena);
@@ -56,6 +64,15 @@ impl<'p, 'r> Machine<'p, 'r> {
             }
         }
         Ok(Value::Object(fields.into_entries().into_bump_slice()))
+    }
+
+    /// What is spread into an object: an object, or null, which has no fields.
+    fn spread(&mut self, of: ExprId) -> Evaluated<'r> {
+        let value = self.eval(of)?;
+        if value.is_null() || value.kind() == Kind::Object {
+            return Ok(value);
+        }
+        Err(Fault::new(format!("{} has no fields to spread", shown(value, self.arena))))
     }
 
     pub(super) fn text(&mut self, parts: &[Part]) -> Evaluated<'r> {
@@ -112,7 +129,7 @@ impl<'p, 'r> Machine<'p, 'r> {
     ) -> Evaluated<'r, Flow> {
         let each = &comprehension.loops[depth];
         let source = self.eval(each.source)?;
-        let elements = self.loop_elements(source);
+        let elements = self.loop_elements(source)?;
         for element in elements {
             match each.variables[..] {
                 [variable] => self.set(variable, *element),
@@ -144,20 +161,20 @@ impl<'p, 'r> Machine<'p, 'r> {
         Ok(Flow::Continue)
     }
 
-    /// What a comprehension goes over: elements, the entries of an object, or the value itself.
-    pub(super) fn loop_elements(&self, source: Value<'r>) -> &'r [Value<'r>] {
+    /// What a comprehension goes over: elements, or the entries of an object; nothing of null.
+    pub(super) fn loop_elements(&self, source: Value<'r>) -> Evaluated<'r, &'r [Value<'r>]> {
         let arena = self.arena;
         if let Some(elements) = source.as_array(arena) {
-            return elements;
+            return Ok(elements);
         }
         if let Some(entries) = source.as_object(arena) {
             let records = entries.iter().map(|(key, value)| {
                 let record: [Entry<'r>; 2] = [("key", Value::Str(key)), ("value", *value)];
                 Value::Object(arena.alloc_slice_copy(&record))
             });
-            return arena.alloc_slice_fill_iter(records.collect::<Vec<_>>());
+            return Ok(arena.alloc_slice_fill_iter(records.collect::<Vec<_>>()));
         }
-        if source.is_null() { &[] } else { arena.alloc_slice_copy(&[source]) }
+        if source.is_null() { Ok(&[]) } else { Err(no_elements(source, arena)) }
     }
 
     /// The two variables of a loop: a pair's halves, or a record's key or index and value.

@@ -6,7 +6,7 @@ use super::{Evaluated, Flow, Machine, Single, Sink};
 use crate::query::{
     Arg, ExprId,
     builtins::{Builtin, Run, iteration},
-    numbers::no_elements,
+    numbers::{no_elements, row_without_elements},
     program::{Expr, Item},
 };
 use crate::value::{Kind, Node, Value};
@@ -43,8 +43,11 @@ impl<'p, 'r> Machine<'p, 'r> {
                 let value = self.eval(items[0].value)?;
                 return sink(self, value);
             }
-            _ => {
+            expr => {
                 let value = self.eval(id)?;
+                if matches!(expr, Expr::Root) && value.kind() == Kind::Object {
+                    return Err(row_without_elements());
+                }
                 return self.each_of(value, sink);
             }
         };
