@@ -221,10 +221,12 @@ class ActiveConsumer:
     def finish(self, line: int) -> None:
         """Note that all lines up to `line` are finished, and commit now and then."""
         self.given = max(line, self.given)
-        if self._taken is not None:
-            line = min(line, self._taken())
-        self.done = max(line, self.done)
+        self.done = max(self._finished(line), self.done)
         self.commit_if_due()
+
+    def _finished(self, line: int) -> int:
+        """Return the last finished line, if lines up to `line` were yielded."""
+        return line if self._taken is None else min(line, self._taken())
 
     def finish_given(self) -> None:
         """Note that all yielded lines are finished."""
@@ -262,6 +264,9 @@ class ActiveConsumer:
             return
         self._closed = True
         try:
+            if self._taken is not None:
+                # Lines that left since the last one was yielded.
+                self.done = max(self._finished(self.given), self.done)
             self.commit(self.done)
         finally:
             self._lock.release()
