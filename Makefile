@@ -9,16 +9,17 @@ EXTRAS := spark,tui,arrow,remote,dev
 # On a CI server (CI=true) the core is built for a short compile, with overflow checks.
 PROFILE ?= $(if $(CI),ci,release)
 
-.PHONY: help setup demo test test-core check check-core check-python unit bench conformance sweep crash fuzz clean need-cargo need-cxx need-java
+.PHONY: help setup demo test test-core check check-core check-python coverage unit bench conformance sweep crash fuzz clean need-cargo need-cxx need-java
 
 help:
 	@echo "make demo         set up, then the main job on sample data, on embedded Spark"
 	@echo "make test         set up, then all checks and all tests"
 	@echo "make check        formatters, linters, types, layers"
 	@echo "make unit         the tests that need no Java"
+	@echo "make coverage     lines and branches of the package that the tests reach"
 	@echo "make conformance  the JSON cases, ours and the public suite where it is there"
 	@echo "make bench        the benchmarks; benchmarks/README.md has their results"
-	@echo "make sweep        the tests that make up examples and kill, with very many; a stream is killed for ten minutes"
+	@echo "make sweep        generated and killing tests with large counts, and the tests that make test leaves out"
 	@echo "make crash        kill the log's writer, and pull its plug, N=1000 times each"
 	@echo "make fuzz         any bytes for the core, SECONDS=60 for each target, TARGETS=\"$(TARGETS)\""
 	@echo "make clean        remove all that was built"
@@ -40,13 +41,22 @@ demo: need-java setup
 
 test: need-java setup
 	$(MAKE) --no-print-directory -j 2 check-core test-core check-python $(CLASSES)
-	$(BIN)/pytest -q -n 2 --dist loadgroup --no-loadscope-reorder
+	$(BIN)/pytest -q -n 2 --dist loadgroup --no-loadscope-reorder -m "not sweep"
 
 test-core: check-core
 	cargo test -q --locked -p headrace-core --profile ci
 
+# Of the package, by the tests of `make test` and by the processes that they start.
+coverage: need-java setup $(CLASSES)
+	rm -rf target/coverage
+	$(BIN)/coverage run -m pytest -q -n 2 --dist loadgroup --no-loadscope-reorder -m "not sweep" --timeout 600
+	$(BIN)/coverage combine -q
+	$(BIN)/coverage json -q -o target/coverage/report.json
+	@$(BIN)/python -c 'import json; t = json.load(open("target/coverage/report.json"))["totals"]; \
+		print("lines: {covered_lines} of {num_statements}, branches: {covered_branches} of {num_branches}".format(**t))'
+
 unit: setup
-	$(BIN)/pytest -q -m "not spark"
+	$(BIN)/pytest -q -m "not spark and not sweep"
 
 check: check-core check-python
 
@@ -76,7 +86,8 @@ else
 	$(BIN)/pytest -q tests/conformance
 endif
 
-sweep: need-java setup
+sweep: need-java setup $(CLASSES)
+	$(BIN)/pytest -q -n 2 --dist loadgroup --no-loadscope-reorder --timeout 0 -m sweep
 	HYPOTHESIS_PROFILE=thorough HEADRACE_KILLS=1000 HEADRACE_CUTS=3000 HEADRACE_REPLACEMENTS=5000 \
 		$(BIN)/pytest -q -n 2 --timeout 0 tests/features tests/query tests/fault tests/spark/test_stream_schedules.py
 	$(BIN)/python -m tests.fault.stream_soak 10 $(SEED)

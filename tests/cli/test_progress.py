@@ -132,7 +132,9 @@ def test_a_bar_is_shown_on_a_terminal_and_goes_away(start, terminal, wait_for):
 
 @pytest.mark.spark
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("command", ["query", "count"])
+@pytest.mark.parametrize(
+    "command", ["query", pytest.param("count", marks=pytest.mark.sweep)]
+)
 def test_spark_draws_no_bar_beside_ours(start, terminal, tmp_path, command):
     end, seen = terminal
     (tmp_path / "a.jsonl").write_bytes(b'{"a":1}\n' * 1000)

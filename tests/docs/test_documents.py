@@ -26,9 +26,6 @@ from headrace.cli.app import main
 from headrace.demo.sample import write_sample
 from tests.docs.markdown import DOCUMENTS, blocks, session, words_of
 
-# The blocks of a document go on from each other, so one process runs them.
-pytestmark = pytest.mark.xdist_group("documents")
-
 # Kinds that are not run, and the only documents that may have them.
 NOT_RUN = {
     ("sh", "README.md"): "sets up a machine",
@@ -61,11 +58,16 @@ def is_file(block):
     return block.kind in ("json", "text") and len(block.words) == 2
 
 
+def parameter(block):
+    """Return a block for a test; one process runs all blocks of a document, in order."""
+    return pytest.param(
+        block, id=block.name, marks=pytest.mark.xdist_group(block.path.name)
+    )
+
+
 def sessions(kind):
     return [
-        pytest.param(block, id=block.name)
-        for block in ALL
-        if block.kind == kind and is_session(block)
+        parameter(block) for block in ALL if block.kind == kind and is_session(block)
     ]
 
 
@@ -73,9 +75,7 @@ CONSOLE = sessions("console")
 PYTHON = sessions("python")
 
 
-PICTURES = [
-    pytest.param(block, id=block.name) for block in ALL if block.kind == "mermaid"
-]
+PICTURES = [parameter(block) for block in ALL if block.kind == "mermaid"]
 
 
 def is_run(block):

@@ -12,6 +12,7 @@ from tests.fault.stream_soak import soak
 
 pytestmark = [
     pytest.mark.spark,
+    pytest.mark.sweep,
     pytest.mark.timeout(600),
     pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc"),
 ]
