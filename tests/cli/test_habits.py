@@ -73,7 +73,6 @@ def test_the_command_line_names_options_as_it_spells_them(headrace, tmp_path):
         ("query --rev n FILE", "write --reverse"),
         ("query --null emit n FILE", "write --nulls drop or --nulls emit"),
         ("query -f n FILE", "write --query-file FILE"),
-        ("query --threads 2 n FILE", "leave it out"),
         ("head --rows 3 FILE", "write --limit, or -n"),
         ("index get FILE --key n --eq 1", "write --on FIELD"),
         ("index get FILE --strict --eq 1", "write --require-index"),

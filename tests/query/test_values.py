@@ -197,6 +197,22 @@ def test_kinds_that_do_not_go_together_are_an_error_of_the_query(rows, query, on
         ds.query(query, on_error=on_error).to_list()
 
 
+@pytest.mark.parametrize("on_error", ["abort", "skip"])
+@pytest.mark.parametrize(
+    "query", ["$.rows().max(t)", "$.rows().reverse().map(t).min()", "{m: $.rows().max(t)}"]
+)  # fmt: skip
+def test_kinds_that_do_not_compare_are_named_with_a_row_of_each(rows, query, on_error):
+    ds = rows({"t": None}, {"t": 10}, {"t": 2}, {"t": "1"}, {"t": "2"})
+    first = {"number": 2, "string": 4}
+    if "reverse" in query:
+        first = {"number": 3, "string": 5}
+    with pytest.raises(HeadraceError) as caught:
+        ds.query(query, on_error=on_error).to_list()
+    for kind, line in first.items():
+        byte = [0, 12, 22, 31, 42][line - 1]
+        assert f"line {line}, byte {byte} has a {kind}" in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("query", "expected"),
     [

@@ -35,7 +35,7 @@ _JQ = {
 }
 
 _OF_COMMANDS = {
-    "query": _JQ | {"--threads": "a query uses one thread; leave it out"},
+    "query": _JQ,
     "index build": {
         "--out": "write --index FILE",
         "--format": "write --index-version",

@@ -21,7 +21,7 @@ from headrace.engines.query.scan import (
     scan_of,
     scan_of_rows,
 )
-from headrace.errors import RowFailedError
+from headrace.errors import QueryFailedError, RowFailedError
 from headrace.kernel.programs import RowQuery, Sources, Stage, StreamQuery
 from headrace.kernel.rows import rows_of
 from headrace.kernel.values import DEEPEST
@@ -528,7 +528,12 @@ def values_of(run: QueryRun, plans: Sequence[StreamPlan]) -> list[bytes]:
         limit=plans[0].limit if _collects(plans[0]) else None,
     )
     read_all(run, queries, scan, _if_divisible(sharing, plans))
-    return run.finish(plans, queries)
+    try:
+        return run.finish(plans, queries)
+    except QueryFailedError as error:
+        from headrace.engines.query.unlike import with_places
+
+        raise with_places(run, plans, error) from None
 
 
 def _if_divisible(sharing: Sharing, plans: Sequence[StreamPlan]) -> Sharing | None:
