@@ -74,7 +74,7 @@ check-core: setup
 	cargo clippy -q --workspace --all-targets --locked --profile ci -- -D warnings
 
 # The classes of Spark, from which the tests' Java starts in half the time.
-$(CLASSES): $(READY)
+$(CLASSES): pyproject.toml | $(READY)
 	$(BIN)/python -m tests.spark.quick_java
 
 # make conformance CASES="FILE ...": cases of the query language, written as data.
