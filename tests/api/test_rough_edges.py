@@ -263,3 +263,10 @@ def test_damage_is_not_said_to_be_nearer_than_it_is(write):
     packed[-8] ^= 1  # its checksum, which is compared at the end of all
     with pytest.raises(HeadraceError, match="rows from somewhere before it on may be"):
         list(headrace.open(write(bytes(packed), "a.jsonl.gz")))
+
+
+@pytest.mark.parametrize("place", [{"index": "/proc/x.jnx"}, {"index_dir": "/proc/x"}])
+def test_an_index_that_cannot_be_written_is_one_error(write, place):
+    path = write(b'{"id": 1}\n')
+    with pytest.raises(UnwritableError, match=r"/proc/x.*: cannot be written: "):
+        headrace.KeyIndex.build(path, on="id", **place)

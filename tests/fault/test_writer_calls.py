@@ -22,7 +22,7 @@ from headrace.errors import (
 from headrace.kernel.rows import IndexBuild, RowIndex
 from headrace.store.files import atomic
 from headrace.store.files.atomic import replace_file, write_atomically
-from headrace.store.files.opened import OpenedFile
+from headrace.store.files.opened import Keeping, OpenedFile
 from headrace.store.rows import checkpoints
 from headrace.store.shards import generations
 from headrace.store.shards.names import SetNames
@@ -105,7 +105,7 @@ def keep_row_index(directory):
     build = IndexBuild(opened.data, source.codec, size=source.size, index=index)
     while build.advance(1 << 20):
         pass
-    checkpoints.save(source, opened, index, checkpoints.Keeping())
+    checkpoints.save(source, opened, index, Keeping())
 
 
 def begin_rows(directory, rows=300):

@@ -6,7 +6,7 @@ import errno
 import os
 from typing import TYPE_CHECKING, Any
 
-from headrace.errors import KeyIndexError
+from headrace.errors import HeadraceError, KeyIndexError, UnwritableError
 from headrace.store.files.opened import OpenedFile
 from headrace.store.index import file
 from headrace.store.index.file import Where, refuse_unless_seekable
@@ -40,12 +40,12 @@ def _place(
     *,
     force: bool = False,
 ) -> Path:
-    refused: OSError | None = None
+    refused: HeadraceError | None = None
     for path in catalog.destinations(location, where, fields, force=force):
         if _writable(path):
             return path
-        reason = os.strerror(errno.EACCES)
-        refused = refused or PermissionError(errno.EACCES, reason, str(path))
+        reason, left = os.strerror(errno.EACCES), "no index was written"
+        refused = refused or UnwritableError(str(path), reason, left)
     raise refused or catalog.taken(location, where, fields)
 
 

@@ -246,7 +246,7 @@ def replace_file(
     _refuse_unless_file(source, target)
     backup = _backup_of(target)
     remove_abandoned(target, backup)
-    with _unwritable(target), naming(target):
+    with unwritable(target), naming(target):
         _sync(source)
         if keep_backup:
             _back_up(target, backup)
@@ -260,7 +260,8 @@ def replace_file(
 
 
 @contextmanager
-def _unwritable(target: Path) -> Iterator[None]:
+def unwritable(target: Path) -> Iterator[None]:
+    """Raise `UnwritableError` where the operating system refuses to write a file as a whole."""
     try:
         yield
     except HeadraceError:
@@ -269,7 +270,9 @@ def _unwritable(target: Path) -> Iterator[None]:
         where = os.fspath(error.filename or target)
         reason = error.strerror or str(error)
         left = f"{target.name} is whole, either what it was or what is new"
-        raise UnwritableError(where, reason, left) from error
+        made = UnwritableError(where, reason, left)
+        made.errno = error.errno
+        raise made from error
 
 
 def _refuse_unless_file(source: Path, target: Path) -> None:

@@ -40,7 +40,7 @@ from headrace.errors import (
 from headrace.kernel.index_meta import IndexMeta, SealedIndex, SourceMark
 from headrace.kernel.rows import SidecarError, reading
 from headrace.store.files import system
-from headrace.store.files.atomic import remove_temporary
+from headrace.store.files.atomic import remove_temporary, unwritable
 from headrace.store.files.lock import FileLock
 from headrace.store.index.key_names import delta_of, lock_of
 
@@ -352,14 +352,18 @@ def _size_of(source: Source) -> int:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Hold the lock of an index, or raise `KeyIndexLockedError`."""
-    lock = FileLock(lock_of(path), partial(KeyIndexLockedError, str(path)))
-    try:
-        for file in (path, delta_of(path)):
-            remove_temporary(file)
-        yield
-    finally:
-        lock.release()
+    """Hold the lock of an index, or raise `KeyIndexLockedError`.
+
+    A call of the operating system that fails is an `UnwritableError`.
+    """
+    with unwritable(path):
+        lock = FileLock(lock_of(path), partial(KeyIndexLockedError, str(path)))
+        try:
+            for file in (path, delta_of(path)):
+                remove_temporary(file)
+            yield
+        finally:
+            lock.release()
 
 
 def remove_delta(path: Path, kind: type[S]) -> None:
