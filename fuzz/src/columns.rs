@@ -1,7 +1,7 @@
 //! Any bytes as rows that become columns.
 
 use headrace_core::{
-    arrow::read::{Before, Buffers, Columns, FaultKind, Inferred, Shape},
+    arrow::read::{Before, Buffers, Columns, FaultKind, Inferred, Rules, Shape},
     json::{Limits, check, is_blank},
     rows::{Row, RowStream},
 };
@@ -33,11 +33,35 @@ pub fn columns(bytes: &[u8]) {
         let shape = Shape::parse(&shape).expect("it is a shape");
         fill(bytes, &shape, limits);
     }
-    let mut inferred = Inferred::new(limits);
+    let mut inferred = Inferred::new(Rules::Rows, limits, &[]);
     each_row(bytes, |row| inferred.push(row));
-    let (shape, _) = inferred.shape();
+    let (shape, _) = inferred.shape(false);
     let (_, mismatches) = fill(bytes, &shape, limits);
     assert_eq!(mismatches, inferred.others - bad(bytes, limits));
+    answers(bytes, limits);
+}
+
+/// Answers are good rows; each fits the types that were found, also if answers may follow.
+fn answers(bytes: &[u8], limits: Limits) {
+    let mut lines = Vec::new();
+    let mut count = 0;
+    each_row(bytes, |row| {
+        if row.too_long.is_none() && check(row.content, &limits).is_ok() {
+            lines.extend_from_slice(row.content);
+            lines.push(b'\n');
+            count += 1;
+        }
+    });
+    let mut inferred = Inferred::new(Rules::Answers, limits, &[]);
+    inferred.push_lines(&lines, 0);
+    for may_follow in [false, true] {
+        let (shape, _) = inferred.shape(may_follow);
+        let mut columns = Columns::of_answers(&shape, limits);
+        columns.push_lines(&lines);
+        let filled = columns.take();
+        assert_eq!(filled.faults, []);
+        matches(&shape, &mut filled.buffers.iter(), count);
+    }
 }
 
 fn each_row(bytes: &[u8], mut visit: impl FnMut(Row<'_>)) {
@@ -109,7 +133,7 @@ fn matches<'b>(shape: &Shape, rest: &mut impl Iterator<Item = &'b Buffers>, leng
             matches(&Shape::String, rest, ends(0));
             matches(of, rest, ends(0));
         }
-        Shape::String => {
+        Shape::String | Shape::Json => {
             assert_eq!(buffers.others[1].len(), ends(0));
             assert!(std::str::from_utf8(&buffers.others[1]).is_ok());
         }

@@ -18,8 +18,8 @@ from headrace.api.formats import arrow, as_parquet
 from headrace.api.formats.arrow import MisfitError, TooManyColumnsError
 from headrace.api.formats.as_table import columns_of
 from headrace.api.formats.first_rows import FIRST_ROWS, LateColumnError
-from headrace.api.formats.registry import CODECS, FORMATS, load, target
-from headrace.errors import MissingExtraError, UsageError
+from headrace.api.formats.registry import CODECS, FORMATS, Layout, load, target
+from headrace.errors import MissingExtraError, SpoolError, UsageError
 from headrace.kernel.rows import codecs
 
 
@@ -356,7 +356,6 @@ def test_as_many_rows_as_answers(ask, rows):
 @pytest.fixture
 def small_batches(monkeypatch):
     monkeypatch.setattr(arrow, "BATCH_BYTES", 1000)
-    monkeypatch.setattr(arrow, "FIRST_BATCHES", 1)
 
 
 def test_row_groups_are_bounded(ask, small_batches, monkeypatch):
@@ -370,39 +369,116 @@ def test_row_groups_are_bounded(ask, small_batches, monkeypatch):
     assert pa.table(result).to_pylist() == MANY
 
 
+INT, STRUCT = pa.int64(), pa.struct([("x", pa.int64())])
+
+
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "a", "o"),
     [
-        pytest.param({"a": 1.5}, "a is 64-bit integer and decimal", id="decimal"),
-        pytest.param({"a": "x"}, "a is 64-bit integer and text", id="text"),
-        pytest.param({"o": {"new": 1}}, "'o'", id="field"),
-        pytest.param({"o": {"x": [1]}}, "'o'", id="element"),
+        pytest.param({"a": 1.5}, pa.float64(), STRUCT, id="decimal"),
+        pytest.param({"a": "x"}, "JSON", STRUCT, id="text"),
+        pytest.param(
+            {"o": {"new": 1}}, INT, pa.struct([*STRUCT, ("new", INT)]), id="field"
+        ),
+        pytest.param({"o": {"x": [1]}}, INT, "JSON", id="element"),
+        pytest.param({"b": {"c": [0]}}, INT, STRUCT, id="column"),
     ],
 )
-def test_a_late_value_is_never_rounded(ask, small_batches, value, said):
-    rows = [{"a": 1, "o": {"x": []}} for _ in range(100)]
+def test_types_fit_late_values_too(ask, small_batches, value, a, o):
+    rows = [{"a": 1, "o": {"x": 2}} for _ in range(100)]
     result = ask([*rows, value])
-    with pytest.raises(MisfitError, match="answer 101 ") as raised:
-        parquet(result)
-    assert said in str(raised.value)
-    assert "to_json()" in str(raised.value)
-    assert result.to_arrow().num_rows == 101, "all answers are looked at first"
-    cured = ask([*rows, value], "{a: a.to_json(), o: o.to_json()}")
-    assert parquet(cured).num_rows == 101
+    for table in (parquet(result), result.to_arrow(), pa.table(result)):
+        assert table.num_rows == 101
+        for name, of in (("a", a), ("o", o)):
+            field = table.schema.field(name)
+            assert field.type == (pa.string() if of == "JSON" else of)
+            assert bool(field.metadata) == (of == "JSON")
+        texts = {"a": "1", "o": '{"x":2}'}
+        kept = {"a": 1, "o": {"x": 2} | dict.fromkeys(value.get("o", {}))}
+        for name, of in (("a", a), ("o", o)):
+            first = texts[name] if of == "JSON" else kept[name]
+            if name == "o" and of == STRUCT:
+                first = {"x": 2}
+            assert table.column(name)[0].as_py() == first
+    assert table.column_names == ["a", "o", *(name for name in value if name == "b")]
+    mixed = [name for name, of in (("a", a), ("o", o)) if of == "JSON"]
+    assert len(result.notes) == len(mixed)
+    assert all("(answer 101)" in note for note in result.notes)
 
 
-def test_a_late_column_of_parquet(ask, small_batches):
-    result = ask([*({"a": n} for n in range(500)), {"b": 1}])
-    with pytest.raises(LateColumnError, match="answer 501 "):
-        parquet(result)
-    assert result.to_arrow().column_names == ["a", "b"]
+def test_a_column_that_is_null_in_all_answers(ask, small_batches):
+    result = ask([{"a": n, "b": None, "c": {"d": None}} for n in range(500)])
+    assert result.to_arrow().schema.field("b").type == pa.string()
+    assert result.to_arrow().schema.field("c").type == pa.struct([("d", pa.null())])
+    assert parquet(result).column("b").null_count == 500
+    assert result.notes == []
 
 
-def test_a_column_that_is_null_at_first(ask, small_batches):
-    rows = [*({"a": n, "b": None} for n in range(500)), {"a": 1, "b": {"c": 1}}]
+GIVEN = pa.schema(
+    [("t", pa.timestamp("us", "UTC")), ("n", pa.int32()), ("x", pa.decimal128(5, 2))]
+)
+
+
+def test_given_types(ask, tmp_path, small_batches):
+    rows = [b'{"n": 7, "t": "2024-02-29T12:00:00Z", "x": 1.50}', b"{}"] * 200
     result = ask(rows)
-    assert parquet(result).column("b").to_pylist()[-1] == '{"c":1}'
-    assert "null in all of the first answers" in result.notes[0]
+    table = result.to_arrow(GIVEN)
+    assert table.schema == GIVEN
+    assert str(table.to_pylist()[0]["t"]) == "2024-02-29 12:00:00+00:00"
+    assert str(table.column("x")[0]) == "1.50"
+    assert table.to_pylist()[1] == {"t": None, "n": None, "x": None}
+    assert result.write(tmp_path / "given.parquet", schema=GIVEN) == 400
+    assert pq.read_table(tmp_path / "given.parquet").equals(table)
+    with pytest.raises(UsageError, match="csv has no types"):
+        result.write(tmp_path / "given.csv", schema=GIVEN)
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"n": 1 << 31}, "n is 2147483648, which does not fit int"),
+        ({"n": "1"}, 'n is "1", which does not fit int'),
+        ({"x": 1.505}, "x is 1.505, which does not fit decimal"),
+        ({"t": "yesterday"}, 't is "yesterday", which does not fit timestamp'),
+        ({"new": None}, "no column has the field new"),
+        (7, "it is no object, and there is no column value"),
+    ],
+)
+def test_what_given_types_cannot_hold_is_an_error(ask, small_batches, row, said):
+    result = ask([*({"n": n} for n in range(300)), row, {"n": "x"}])
+    with pytest.raises(MisfitError, match="answer 301 ") as raised:
+        result.to_arrow(GIVEN)
+    assert said in str(raised.value)
+    with pytest.raises(MisfitError, match="answer 301 "):
+        result.write(io.BytesIO(), "parquet", schema=GIVEN)
+    assert str(pickle.loads(pickle.dumps(raised.value))) == str(raised.value)
+
+
+def test_a_given_column_may_refuse_nulls_or_be_json(ask):
+    whole = pa.schema([pa.field("n", pa.int64(), nullable=False)])
+    with pytest.raises(MisfitError, match=r"answer 2 .*column n is not nullable"):
+        ask([{"n": 1}, {}]).to_arrow(whole)
+    text = pa.schema([pa.field("n", pa.string(), metadata={"headrace": "json"})])
+    rows = [{"n": 1}, {"n": "x"}, {"n": [None]}]
+    texts = ["1", '"x"', "[null]"]
+    assert ask(rows).to_arrow(text).column("n").to_pylist() == texts
+    with pytest.raises(UsageError, match="column n cannot be"):
+        ask(rows).to_arrow(pa.schema([("n", pa.time64("us"))]))
+
+
+def test_lines_that_do_not_stay_in_memory_are_in_a_file(ask, tmp_path, monkeypatch):
+    rows = [{"a": n} for n in range(300)] + [{"a": "x"}]
+
+    def made():
+        lines = iter([b"%s\n" % json.dumps(row).encode() for row in rows])
+        schema, parts = arrow.batches(lines, Layout(print), kept_bytes=500)
+        return pa.Table.from_batches(parts, schema)
+
+    monkeypatch.setattr(arrow, "BATCH_BYTES", 200)
+    assert made().equals(ask(rows).to_arrow())
+    monkeypatch.setenv("HEADRACE_SPOOL_DIR", str(tmp_path / "missing"))
+    with pytest.raises(SpoolError, match=r"missing: .*HEADRACE_SPOOL_DIR"):
+        made()
 
 
 def test_too_many_columns_are_refused(ask, monkeypatch):
@@ -416,6 +492,27 @@ def test_polars(ask):
     frame = ask(MANY).to_polars()
     assert frame.to_dicts() == MANY
     assert polars.DataFrame(ask(MANY)).equals(frame)
+
+
+def test_a_data_set_is_an_arrow_stream(ask, tmp_path):
+    ask(MANY)
+    rows = headrace.open(tmp_path / "rows.jsonl")
+    assert pa.table(rows).to_pylist() == MANY
+    polars = pytest.importorskip("polars")
+    assert polars.DataFrame(rows).to_dicts() == MANY
+    assert polars.from_arrow(rows).struct.unnest().to_dicts() == MANY
+
+
+def test_duckdb_reads_variables(ask, tmp_path):
+    duckdb = pytest.importorskip("duckdb")
+    result = ask(MANY)
+    rows = headrace.open(tmp_path / "rows.jsonl")
+    assert len(rows) == result.count()
+    for name in ("rows", "result"):
+        sums = duckdb.sql(f"select sum(n), count(*) from {name}").fetchall()
+        assert sums == [(4498500, 3000)]
+        texts = duckdb.sql(f"select text from {name} where n = 7").fetchall()
+        assert texts == [("row 7",)]
 
 
 def test_pandas(ask):

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use headrace_core::{
-    arrow::read::{Before, Buffers, Columns, FaultKind, Inferred, Shape},
+    arrow::read::{Before, Buffers, Columns, FaultKind, Filled, Inferred, Rules, Shape},
     json::Limits,
     query::{Output, Reading, RowQuery, Watch, Writing},
 };
@@ -79,24 +79,55 @@ impl ColumnBuilder {
             batch.rows.iter().for_each(|row| columns.push(row));
             columns.take()
         });
-        signals::raised()?;
-        let columns = filled.buffers.iter().map(|buffers| column(py, buffers));
-        let positions = filled.positions.map(|positions| {
-            let bytes: Vec<u8> = positions.iter().flat_map(|at| at.to_le_bytes()).collect();
-            PyBytes::new(py, &bytes).unbind()
+        filled_columns(py, filled)
+    }
+}
+
+fn filled_columns(py: Python<'_>, filled: Filled) -> PyResult<FilledColumns> {
+    signals::raised()?;
+    let columns = filled.buffers.iter().map(|buffers| column(py, buffers));
+    let positions = filled.positions.map(|positions| {
+        let bytes: Vec<u8> = positions.iter().flat_map(|at| at.to_le_bytes()).collect();
+        PyBytes::new(py, &bytes).unbind()
+    });
+    let faults = filled.faults.into_iter().map(|fault| ColumnFault {
+        position: fault.position,
+        row: fault.row,
+        offset: fault.offset,
+        is_json: fault.kind == FaultKind::Mismatch,
+        reason: fault.reason,
+    });
+    Ok(FilledColumns {
+        columns: columns.collect::<PyResult<_>>()?,
+        positions,
+        faults: faults.collect(),
+    })
+}
+
+/// Makes columns of answers.
+#[pyclass(frozen, module = "headrace._native")]
+pub(crate) struct AnswerColumns {
+    columns: Mutex<Columns>,
+}
+
+#[pymethods]
+impl AnswerColumns {
+    /// `shape` is JSON.
+    #[new]
+    fn new(shape: &str, max_depth: u32) -> PyResult<Self> {
+        let shape = Shape::parse(shape).map_err(PyValueError::new_err)?;
+        let columns = Columns::of_answers(&shape, Limits { max_depth });
+        Ok(Self { columns: Mutex::new(columns) })
+    }
+
+    /// The columns of lines of JSON, up to one that does not fit.
+    fn fill(&self, py: Python<'_>, lines: &[u8]) -> PyResult<FilledColumns> {
+        let filled = py.detach(|| {
+            let mut columns = self.columns.lock().unwrap_or_else(PoisonError::into_inner);
+            columns.push_lines(lines);
+            columns.take()
         });
-        let faults = filled.faults.into_iter().map(|fault| ColumnFault {
-            position: fault.position,
-            row: fault.row,
-            offset: fault.offset,
-            is_json: fault.kind == FaultKind::Mismatch,
-            reason: fault.reason,
-        });
-        Ok(FilledColumns {
-            columns: columns.collect::<PyResult<_>>()?,
-            positions,
-            faults: faults.collect(),
-        })
+        filled_columns(py, filled)
     }
 }
 
@@ -126,7 +157,25 @@ pub(crate) struct Inference {
 impl Inference {
     #[new]
     fn new(max_depth: u32) -> Self {
-        Self { inferred: Mutex::new(Inferred::new(Limits { max_depth })) }
+        Self { inferred: Mutex::new(Inferred::new(Rules::Rows, Limits { max_depth }, &[])) }
+    }
+
+    /// Of answers, whose columns begin with those in `expected`.
+    #[staticmethod]
+    fn of_answers(max_depth: u32, expected: Vec<String>) -> Self {
+        let inferred = Inferred::new(Rules::Answers, Limits { max_depth }, &expected);
+        Self { inferred: Mutex::new(inferred) }
+    }
+
+    /// Look at answers, lines of JSON; `first` is the number of the first one.
+    fn add_lines(&self, py: Python<'_>, lines: &[u8], first: u64) {
+        py.detach(|| self.lock().push_lines(lines, first));
+    }
+
+    /// How many columns there are.
+    #[getter]
+    fn fields(&self) -> usize {
+        self.lock().fields()
     }
 
     /// Look at the rows of a batch.
@@ -143,8 +192,9 @@ impl Inference {
     }
 
     /// The shape of the rows, and each place with what is mixed there.
-    fn shape(&self) -> (String, Vec<(String, String)>) {
-        let (shape, mixed) = self.lock().shape();
+    #[pyo3(signature = (*, may_follow = false))]
+    fn shape(&self, may_follow: bool) -> (String, Vec<(String, String)>) {
+        let (shape, mixed) = self.lock().shape(may_follow);
         (shape.spelled(), mixed)
     }
 

@@ -41,7 +41,9 @@ mod _native {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use crate::arrow_read::{ColumnBuffers, ColumnBuilder, ColumnFault, FilledColumns, Inference};
+    use crate::arrow_read::{
+        AnswerColumns, ColumnBuffers, ColumnBuilder, ColumnFault, FilledColumns, Inference,
+    };
     #[pymodule_export]
     use crate::arrow_write::ColumnLines;
     #[pymodule_export]

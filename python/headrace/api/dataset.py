@@ -387,6 +387,10 @@ class Dataset(Closing, Sequence[T_co]):
         """Return all rows as an Arrow table, whose types fit all of them."""
         return self.query("$").to_arrow()
 
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Export all rows as an Arrow stream; DuckDB, Polars and pyarrow read a data set by it."""
+        return self.query("$").__arrow_c_stream__(requested_schema)
+
     def write_shards(
         self, directory: str | os.PathLike[str], **options: Unpack[ShardOptions]
     ) -> Metadata:

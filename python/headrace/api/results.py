@@ -11,7 +11,7 @@ from headrace.api.formats.registry import Layout, load, named, target
 from headrace.engines.query.options import warn_of_memory
 from headrace.engines.query.report import RunReport
 from headrace.engines.query.run import LocalEngine
-from headrace.errors import HeadraceError, MissingExtraError
+from headrace.errors import HeadraceError, MissingExtraError, UsageError
 from headrace.kernel.programs import Program
 from headrace.kernel.values import DEEPEST, MAX_DEPTH, parse
 from headrace.language.routine import deep
@@ -58,8 +58,8 @@ class Result:
         """Return the columns that the query names, if it does."""
         return None
 
-    def _layout(self) -> Layout:
-        return Layout(self._note, self._columns())
+    def _layout(self, schema: pyarrow.Schema | None = None) -> Layout:
+        return Layout(self._note, self._columns(), schema=schema)
 
     def _note(self, text: str) -> None:
         self.notes.append(text)
@@ -84,18 +84,20 @@ class Result:
         self,
         path: str | os.PathLike[str] | Writable,
         format: FormatName | None = None,
+        *,
+        schema: pyarrow.Schema | None = None,
     ) -> int:
         """Write the answers to a file, which appears when it is whole; return how many.
 
         The format is that of the end of its name, before that of a compression [default of
         an open file: ndjson]. Lines of JSON are compressed in blocks, so that a reader can
-        begin anywhere.
+        begin anywhere. `schema` has the types of the columns of Parquet.
         """
         from headrace.kernel.blocks import codecs as block_codecs
         from headrace.store.files.atomic import destination, write_atomically
 
         if not isinstance(path, str | os.PathLike):
-            return self._written_to(path, named(format or "ndjson").name)
+            return self._written_to(path, named(format or "ndjson").name, schema)
         chosen, codec = target(path, format)
         in_blocks = codec != "none" and codec in block_codecs()
         whole = chosen.name != "ndjson" or in_blocks
@@ -107,7 +109,7 @@ class Result:
                 count += lines.count(b"\n")
                 yield lines
 
-        content = self._formatted(counted(), chosen.name)
+        content = self._formatted(counted(), chosen.name, schema=schema)
         if chosen.name == "ndjson" and in_blocks:
             from headrace.store.shards.write.line_writer import LineWriter
 
@@ -120,7 +122,9 @@ class Result:
         write_atomically(destination(path), content)
         return count
 
-    def _written_to(self, writer: Writable, format: FormatName) -> int:
+    def _written_to(
+        self, writer: Writable, format: FormatName, schema: pyarrow.Schema | None
+    ) -> int:
         count = 0
 
         def counted() -> Iterator[bytes]:
@@ -129,7 +133,7 @@ class Result:
                 count += lines.count(b"\n")
                 yield lines
 
-        for content in self._formatted(counted(), format):
+        for content in self._formatted(counted(), format, schema=schema):
             writer.write(content)
         return count
 
@@ -144,19 +148,26 @@ class Result:
         return self._formatted(answers, format, width)
 
     def _formatted(
-        self, answers: Iterator[bytes], format: FormatName, width: int | None = None
+        self,
+        answers: Iterator[bytes],
+        format: FormatName,
+        width: int | None = None,
+        schema: pyarrow.Schema | None = None,
     ) -> Iterator[bytes]:
         chosen = named(format)
+        if schema is not None and not chosen.typed:
+            raise UsageError(f"{chosen.name} has no types; leave out the schema")
         columns = None if chosen.live else self._columns()
-        return iter(load(chosen).write(answers, Layout(self._note, columns, width)))
+        layout = Layout(self._note, columns, width, schema)
+        return iter(load(chosen).write(answers, layout))
 
     # Data frames
 
-    def to_arrow(self) -> pyarrow.Table:
-        """Return all answers as an Arrow table, whose types fit all of them."""
+    def to_arrow(self, schema: pyarrow.Schema | None = None) -> pyarrow.Table:
+        """Return all answers as an Arrow table, of the types of `schema`, or that fit all of them."""
         from headrace.api.formats.arrow import as_table
 
-        return as_table(self.lines(), self._layout())
+        return as_table(self.lines(), self._layout(schema))
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Export the answers as an Arrow stream, batch by batch."""

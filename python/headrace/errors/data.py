@@ -71,9 +71,9 @@ class UncertainCommitError(UnwritableError):
 
 
 class SpoolError(PathError, OSError):
-    """Decoded rows cannot be kept in a temporary file, which row numbers need."""
+    """Rows cannot be kept in a temporary file, which row numbers and types of columns need."""
 
-    WHAT = "{path}: cannot keep decoded rows there: {reason}"
+    WHAT = "{path}: cannot keep rows there: {reason}"
     ADVICE = "name another directory in HEADRACE_SPOOL_DIR"
 
 

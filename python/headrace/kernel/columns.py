@@ -12,13 +12,17 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from headrace import _native
 from headrace._native import ColumnBuffers, ColumnFault, FilledColumns
-from headrace.kernel.values import MAX_DEPTH
+from headrace.kernel.values import DEEPEST, MAX_DEPTH
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headrace.kernel.programs import Program
     from headrace.kernel.rows import RowBatch
 
 __all__ = [
+    "AnswerColumns",
+    "AnswerInference",
     "ColumnBuffers",
     "ColumnBuilder",
     "ColumnFault",
@@ -59,8 +63,44 @@ class ColumnBuilder:
         return self._native.fill(batch)
 
 
+class AnswerColumns:
+    """Makes columns of answers, up to one that does not fit."""
+
+    def __init__(self, shape: Shape) -> None:
+        self._native = _native.AnswerColumns(json.dumps(shape), DEEPEST)
+
+    def fill(self, lines: bytes) -> FilledColumns:
+        """Return the columns of lines of JSON; the first is that of the answers themselves."""
+        return self._native.fill(lines)
+
+
+class AnswerInference:
+    """Looks at answers to find out which columns fit all of them; `expected` come first."""
+
+    def __init__(self, expected: Sequence[str] = ()) -> None:
+        self._native = _native.Inference.of_answers(DEEPEST, expected)
+
+    def add(self, lines: bytes, first: int) -> None:
+        """Look at lines of JSON; `first` is the number of the first answer."""
+        self._native.add_lines(lines, first)
+
+    @property
+    def width(self) -> int:
+        """How many columns there are."""
+        return self._native.fields
+
+    def columns(
+        self, *, may_follow: bool
+    ) -> tuple[list[tuple[str, Shape]], list[Mixed]]:
+        """Return the columns, in the order they were met, and those that are JSON text.
+
+        If answers may follow, a field that was always null or empty can still get any type.
+        """
+        return _fields(self._native.shape(may_follow=may_follow))
+
+
 class Mixed(NamedTuple):
-    """A place of the rows where values of several kinds stand."""
+    """A place of the rows that no type but text or VARIANT fits, and why."""
 
     path: str
     kinds: str
@@ -82,11 +122,17 @@ class Inference:
 
     def fields(self) -> tuple[list[tuple[str, Shape]], list[Mixed]]:
         """Return the fields of the rows, in the order they were met, and what is mixed."""
-        shape, mixed = self._native.shape()
-        fields = [(name, field) for name, field in json.loads(shape)["struct"]]
-        return fields, [Mixed(*place) for place in mixed]
+        return _fields(self._native.shape())
 
     @property
     def faulty(self) -> int:
         """How many rows were bad, too long, or no objects."""
         return self._native.counts[1]
+
+
+def _fields(
+    found: tuple[str, list[tuple[str, str]]],
+) -> tuple[list[tuple[str, Shape]], list[Mixed]]:
+    shape, mixed = found
+    fields = [(name, field) for name, field in json.loads(shape)["struct"]]
+    return fields, [Mixed(*place) for place in mixed]

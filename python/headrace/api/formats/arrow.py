@@ -1,97 +1,61 @@
-"""Answers as Arrow: a typed column for each field.
+"""Answers as Arrow: a typed column for each field, filled by the core.
 
-The types are those of the first answers, or of all where all are held. A column whose
-values have no type in common, or are all null so far, is JSON text. An answer that
-does not fit any more is an error: nothing is ever dropped or rounded.
+The types are those of a given schema, or they fit all answers. Nothing is dropped or rounded:
+a column whose values have no type in common is JSON text, and an answer that does not fit a
+given schema is an error.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import chain, islice
 from typing import TYPE_CHECKING
 
-from headrace.api.formats.first_rows import LateColumnError, take
-from headrace.api.formats.shapes import (
-    ListOf,
-    Mixed,
-    Scalar,
-    Shape,
-    Struct,
-    fits,
-    merged,
-    settled,
-    shape_of,
-)
+from headrace.api.formats.spooled_lines import SpooledLines
 from headrace.errors import HeadraceError, MissingExtraError
-from headrace.kernel.cells import VALUE, cells, values
+from headrace.kernel.cells import VALUE
+from headrace.kernel.columns import AnswerColumns, AnswerInference
 
 try:
     import pyarrow as pa
-    import pyarrow.parquet as pq
+
+    from headrace.kernel.arrow_types import arrays, field_of, first_null, struct_shape
 except ImportError as error:
     raise MissingExtraError("arrow", "pyarrow") from error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator
 
     from headrace.api.formats.registry import Layout
+    from headrace.kernel.columns import FilledColumns, Shape
 
-__all__ = ["as_reader", "as_table", "batches", "pa", "pq"]
+__all__ = ["as_reader", "as_table", "batches", "pa"]
 
-BATCH_ROWS = 1 << 16
 BATCH_BYTES = 4 << 20
 """JSON of the answers that make a batch."""
 
-FIRST_BATCHES = 4
-"""Batches that the types are taken from."""
+KEPT_BYTES = 64 << 20
+"""Of a stream: the lines, and the columns of first batches, that are kept in memory."""
 
 MOST_COLUMNS = 5000
 
-JSON = {"headrace": "json"}
-"""The metadata of a column of JSON text."""
-
-_SCALARS = {
-    Scalar.NULL: pa.null(),
-    Scalar.BOOL: pa.bool_(),
-    Scalar.WIDE: pa.int64(),
-    Scalar.FLOAT: pa.float64(),
-    Scalar.TEXT: pa.string(),
-}
-
 
 class MisfitError(HeadraceError):
-    """An answer has a value that its column cannot hold."""
+    """An answer has a value that the given schema has no place for."""
 
-    WHAT = (
-        "answer {answer} does not fit the column {column!r}, whose type is that of the "
-        "first answers: {reason}"
-    )
-    ADVICE = "make the column text in the query, with .to_json()"
+    WHAT = "answer {answer} does not fit the schema: {reason}"
+    ADVICE = "change the schema, or the answer in the query"
 
     answer: int
-    column: str
     reason: str
 
 
 class TooManyColumnsError(HeadraceError):
     """The answers are dictionaries rather than records."""
 
-    WHAT = f"the first answers have {{count}} columns, over the limit of {MOST_COLUMNS}"
+    WHAT = f"the answers have {{count}} columns, over the limit of {MOST_COLUMNS}"
     ADVICE = "name the columns in the query, as in {{id, name, size}}"
 
     count: int
-
-
-def batches(
-    answers: Iterator[bytes], layout: Layout
-) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """Return the schema, and the answers some megabytes at a time."""
-    groups = _groups(answers)
-    first = list(islice(groups, FIRST_BATCHES))
-    further = list(islice(groups, 1))
-    columns = _Columns.of(first, layout, whole=not further)
-    return columns.schema, columns.batches(chain(first, further, groups))
 
 
 def as_reader(answers: Iterator[bytes], layout: Layout) -> pa.RecordBatchReader:
@@ -101,134 +65,160 @@ def as_reader(answers: Iterator[bytes], layout: Layout) -> pa.RecordBatchReader:
 
 def as_table(answers: Iterator[bytes], layout: Layout) -> pa.Table:
     """Return all answers."""
-    groups = list(_groups(answers))
-    columns = _Columns.of(groups, layout, whole=True)
-    return pa.Table.from_batches(columns.batches(groups), columns.schema)
+    schema, found = batches(answers, layout, kept_bytes=None)
+    return pa.Table.from_batches(found, schema)
+
+
+def batches(
+    answers: Iterator[bytes], layout: Layout, *, kept_bytes: int | None = KEPT_BYTES
+) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """Return the schema, and the answers some megabytes at a time.
+
+    Without a given schema, all answers are read first. Of their lines and of their columns,
+    `kept_bytes` each are kept in memory [None: all].
+    """
+    groups = _groups(answers)
+    if layout.schema is not None:
+        return layout.schema, _of_given_types(groups, layout.schema)
+    return _of_inferred_types(groups, layout, kept_bytes)
 
 
 def _groups(answers: Iterator[bytes]) -> Iterator[bytes]:
-    while True:
-        group, answers = take(answers, BATCH_ROWS, BATCH_BYTES)
-        if not group:
-            return
-        yield group
+    """Yield whole lines, as many at a time, however many come at a time."""
+    held: list[bytes] = []
+    size = 0
+    for piece in answers:
+        held.append(piece)
+        size += len(piece)
+        if size < BATCH_BYTES:
+            continue
+        lines = b"".join(held)
+        start = 0
+        while size - start >= BATCH_BYTES:
+            # The answers end with a newline.
+            end = lines.index(b"\n", start + BATCH_BYTES - 1) + 1
+            yield lines[start:end]
+            start = end
+        held, size = [lines[start:]], size - start
+    if size:
+        yield b"".join(held)
 
 
-def _records(lines: bytes) -> list[dict[str, object]]:
-    return [_record(answer) for answer in values(lines)]
+def _of_given_types(
+    groups: Iterator[bytes], schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    builder = AnswerColumns(struct_shape(schema))
+    count = 0
+    for group in groups:
+        filled = builder.fill(group)
+        _refuse_faults(filled, count)
+        columns = arrays(schema.types, filled.columns[1:])
+        for field, column in zip(schema, columns, strict=True):
+            missing = first_null(column, field, field.name)
+            if missing is not None:
+                row, path = missing
+                reason = f"column {path} is not nullable, and there is no value"
+                raise MisfitError(count + row + 1, reason)
+        yield pa.RecordBatch.from_arrays(columns, schema=schema)
+        count += filled.columns[0].length
 
 
-def _record(answer: object) -> dict[str, object]:
-    if isinstance(answer, dict):
-        return answer
-    return {} if answer is None else {VALUE: answer}
+def _refuse_faults(filled: FilledColumns, count: int) -> None:
+    if filled.faults:
+        fault = filled.faults[0]
+        raise MisfitError(count + fault.position + 1, fault.reason)
 
 
 @dataclass(frozen=True, slots=True)
-class _Columns:
-    """The columns with their shapes, `Mixed` for those that are JSON text."""
+class _Batch:
+    """Answers as columns that were filled before all types were known."""
 
-    shapes: dict[str, Shape]
+    length: int
+    columns: dict[str, tuple[pa.Field, pa.Array]]
 
     @classmethod
-    def of(cls, groups: Iterable[bytes], layout: Layout, *, whole: bool) -> _Columns:
-        """Find the columns of `groups`; `whole`: there are no other answers."""
-        found: dict[str, Shape] = dict.fromkeys(layout.columns or (), Scalar.NULL)
-        some = False
-        for group in groups:
-            some = True
-            gathered: dict[str, list[object]] = {}
-            for record in _records(group):
-                for name, value in record.items():
-                    gathered.setdefault(name, []).append(value)
-            for name, each in gathered.items():
-                before = found.get(name, Scalar.NULL)
-                found[name] = merged(before, shape_of(each, name), name)
-            if len(found) > MOST_COLUMNS:
-                raise TooManyColumnsError(len(found))
-        if some and not found:
-            found[VALUE] = Scalar.NULL
-        return cls(
-            {
-                name: _column_shape(name, shape, layout, whole=whole)
-                for name, shape in found.items()
-            }
-        )
+    def of(cls, filled: FilledColumns, fields: list[pa.Field]) -> _Batch:
+        found = arrays([field.type for field in fields], filled.columns[1:])
+        pairs = zip(fields, found, strict=True)
+        columns = {field.name: (field, column) for field, column in pairs}
+        return cls(filled.columns[0].length, columns)
 
     @property
-    def schema(self) -> pa.Schema:
-        """The columns for Arrow."""
-        return pa.schema(
-            [
-                pa.field(name, _type(shape), metadata=JSON if _is_text(shape) else None)
-                for name, shape in self.shapes.items()
-            ]
-        )
+    def size(self) -> int:
+        return sum(column.nbytes for _field, column in self.columns.values())
 
-    def batches(self, groups: Iterable[bytes]) -> Iterator[pa.RecordBatch]:
-        """Convert group after group."""
-        count = 0
-        for group in groups:
-            records = _records(group)
-            self._check_names(records, count)
-            texts = self._texts(group)
-            arrays = [
-                pa.array(texts[name], pa.string())
-                if name in texts
-                else self._array(name, [each.get(name) for each in records], count)
-                for name in self.shapes
-            ]
-            yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
-            count += len(records)
-
-    def _check_names(self, records: Sequence[dict[str, object]], count: int) -> None:
-        known = self.shapes.keys()
-        for position, record in enumerate(records):
-            if not record.keys() <= known:
-                name = next(name for name in record if name not in known)
-                raise LateColumnError(count + position + 1, name, tuple(known))
-
-    def _texts(self, group: bytes) -> dict[str, list[str | None]]:
-        names = [name for name, shape in self.shapes.items() if _is_text(shape)]
-        if not names:
-            return {}
-        rows, _strangers = cells(group, names, json=True)
-        return {name: [row[at] for row in rows] for at, name in enumerate(names)}
-
-    def _array(self, name: str, column: list[object], count: int) -> pa.Array:
-        shape = self.shapes[name]
-        if not fits(shape_of(column, name), shape, name):
-            for position, value in enumerate(column):
-                found = merged(shape, shape_of([value], name), name)
-                if found != shape:
-                    reason = str(found) if isinstance(found, Mixed) else "new fields"
-                    raise MisfitError(count + position + 1, name, reason)
-        return pa.array(column, _type(shape))
+    def under(self, schema: pa.Schema) -> pa.RecordBatch | None:
+        """Return the columns of `schema`; None if there are values in one of another type."""
+        found = []
+        for field in schema:
+            before, column = self.columns.get(field.name, (None, None))
+            if before is None or pa.types.is_null(before.type):
+                column = pa.nulls(self.length, field.type)
+            elif not before.equals(field, check_metadata=True):
+                return None
+            found.append(column)
+        return pa.RecordBatch.from_arrays(found, schema=schema)
 
 
-def _is_text(shape: Shape) -> bool:
-    return isinstance(shape, Mixed)
+def _of_inferred_types(
+    groups: Iterator[bytes], layout: Layout, kept_bytes: int | None
+) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """Return types that fit all answers, and the answers.
+
+    The first batch gives the types that the others are filled with, up to a batch that does not
+    fit: the types are changed to those that fit all batches so far. At the end, the batches of
+    other types are filled again.
+    """
+    inference = AnswerInference(layout.columns or ())
+    spooled = SpooledLines(kept_bytes)
+    kept: list[_Batch | None] = []
+    builder: AnswerColumns | None = None
+    fields: list[pa.Field] = []
+    count = size = 0
+    for group in groups:
+        filled = None if builder is None else builder.fill(group)
+        if builder is None or filled is None or filled.faults:
+            inference.add(group, count)
+            if inference.width > MOST_COLUMNS:
+                raise TooManyColumnsError(inference.width)
+            found, _mixed = inference.columns(may_follow=True)
+            fields = [field_of(name, shape) for name, shape in found]
+            builder = AnswerColumns(_rows(found))
+            filled = builder.fill(group)
+            _refuse_faults(filled, count)
+        batch = _Batch.of(filled, fields)
+        count += batch.length
+        size += batch.size
+        spooled.add(group)
+        kept.append(batch if kept_bytes is None or size <= kept_bytes else None)
+    found, mixed = inference.columns(may_follow=False)
+    for name, why in mixed:
+        layout.note(f"the column {name!r} is written as JSON text: {why}")
+    if count and not found:
+        found = [(VALUE, "null")]
+    # Nulls of no known type are text, as any value could be.
+    shapes = [(name, "json" if of == "null" else of) for name, of in found]
+    schema = pa.schema([field_of(name, shape) for name, shape in shapes])
+    return schema, _finished(kept, spooled, _rows(shapes), schema)
 
 
-def _column_shape(name: str, shape: Shape, layout: Layout, *, whole: bool) -> Shape:
-    column = settled(shape, name)
-    if column == Scalar.NULL:
-        column = Mixed(f"{name} is null in all of the first answers")
-        if whole:
-            # Nobody needs to know how nulls would be written otherwise.
-            return column
-    if isinstance(column, Mixed):
-        layout.note(f"the column {name!r} is written as JSON text: {column}")
-    return column
+def _rows(fields: list[tuple[str, Shape]]) -> Shape:
+    return {"struct": [[name, shape] for name, shape in fields]}
 
 
-def _type(shape: Shape) -> pa.DataType:
-    match shape:
-        case ListOf(item):
-            return pa.list_(_type(item))
-        case Struct(fields):
-            return pa.struct([(name, _type(field)) for name, field in fields.items()])
-        case Mixed():
-            return pa.string()
-        case _:
-            return _SCALARS[shape]
+def _finished(
+    kept: list[_Batch | None], spooled: SpooledLines, shape: Shape, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    builder = AnswerColumns(shape)
+    count = 0
+    for number, batch in enumerate(kept):
+        made = None if batch is None else batch.under(schema)
+        if made is None:
+            filled = builder.fill(spooled.read(number))
+            _refuse_faults(filled, count)
+            columns = arrays(schema.types, filled.columns[1:])
+            made = pa.RecordBatch.from_arrays(columns, schema=schema)
+        kept[number] = None
+        spooled.drop(number)
+        count += made.num_rows
+        yield made

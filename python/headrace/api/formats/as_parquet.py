@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING
 
-from headrace.api.formats.arrow import batches, pa, pq
+from headrace.api.formats.arrow import batches, pa
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,15 +21,19 @@ GROUP_BYTES = 64 << 20
 
 def write(answers: Iterator[bytes], layout: Layout) -> Iterator[bytes]:
     """Write the answers, row group after row group."""
+    import pyarrow.parquet as pq
+
     schema, parts = batches(answers, layout)
     pieces = _Pieces()
     with pq.ParquetWriter(pieces, schema, compression="zstd") as writer:
         held: list[pa.RecordBatch] = []
+        size = 0
         for part in parts:
             held.append(part)
-            if sum(each.nbytes for each in held) >= GROUP_BYTES:
+            size += part.nbytes
+            if size >= GROUP_BYTES:
                 writer.write_table(pa.Table.from_batches(held))
-                held = []
+                held, size = [], 0
                 yield pieces.taken()
         if held:
             writer.write_table(pa.Table.from_batches(held))

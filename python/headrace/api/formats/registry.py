@@ -12,6 +12,8 @@ from headrace.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    import pyarrow
+
 FormatName: TypeAlias = Literal[
     "ndjson", "json", "raw", "table", "csv", "tsv", "parquet"
 ]
@@ -22,12 +24,13 @@ class Layout:
     """How answers are laid out.
 
     `columns`: those that the query names, if it does. `width`: that of the terminal, if the
-    output is one. `note` is called with facts that a reader of the output must know.
+    output is one. `schema`: the types of columns, if they are given. `note` is called with facts that a reader of the output must know.
     """
 
     note: Callable[[str], object]
     columns: tuple[str, ...] | None = None
     width: int | None = None
+    schema: pyarrow.Schema | None = None
 
 
 class Format(NamedTuple):
@@ -35,7 +38,7 @@ class Format(NamedTuple):
 
     `live`: answers leave as they come. Otherwise the first ones are held to find the
     columns, unless the query names them. `binary`: nothing for a terminal, and
-    compressed already.
+    compressed already. `typed`: columns have types, which may be given.
     """
 
     name: FormatName
@@ -43,6 +46,7 @@ class Format(NamedTuple):
     suffixes: tuple[str, ...] = ()
     live: bool = True
     binary: bool = False
+    typed: bool = False
 
 
 FORMATS: tuple[Format, ...] = (
@@ -68,6 +72,7 @@ FORMATS: tuple[Format, ...] = (
         (".parquet",),
         live=False,
         binary=True,
+        typed=True,
     ),
 )
 

@@ -36,8 +36,8 @@ row is JSON) and raw (raw_base64 if it is not UTF-8).
 names, as in {id, name}; otherwise for each field of the first 1000 answers (1 MiB), which are
 held back. An answer that is not an object has the column "value". A field that comes later is
 an error in csv; in a table it is left out, and a note says so. csv follows RFC 4180: null is
-an empty field, an empty string "", arrays and objects are JSON. parquet takes the types of
-its columns from the first 16 MiB of answers; a column of several types is JSON text.
+an empty field, an empty string "", arrays and objects are JSON. The types of the columns of
+parquet fit all answers, which are read first; a column of several types is JSON text.
 
 A file of --out, and of --errors, appears when it is complete, and replaces a file of that
 name, even one that was read; on failure and Ctrl-C nothing is left. Its name chooses the

@@ -4,6 +4,8 @@
 //! taken back at any time ([`Table::truncate`]): that is how a bad row leaves no trace, and
 //! how the last one of equal keys wins.
 
+use std::collections::HashMap;
+
 use super::{Shape, variant::Variants};
 
 /// Where a column is in its [`Table`].
@@ -40,10 +42,42 @@ pub(super) struct Column {
 #[derive(Debug)]
 pub(super) enum Inside {
     Nothing,
-    /// Fields by name, and the one that probably comes next.
-    Fields(Vec<(Box<str>, ColumnId)>, usize),
+    Fields(Fields),
     Elements(ColumnId),
     Entries(ColumnId, ColumnId),
+}
+
+/// The columns of the fields of an object.
+#[derive(Debug)]
+pub(super) struct Fields {
+    columns: Vec<(Box<str>, ColumnId)>,
+    /// The field that probably comes next.
+    next: usize,
+    places: HashMap<Box<str>, usize>,
+}
+
+/// Of no more fields than this, looking at each is faster than a hash table.
+const FEW_FIELDS: usize = 8;
+
+impl Fields {
+    fn new(columns: Vec<(Box<str>, ColumnId)>) -> Self {
+        let few = columns.len() <= FEW_FIELDS;
+        let named = columns.iter().enumerate().map(|(at, field)| (field.0.clone(), at));
+        let places = if few { HashMap::new() } else { named.collect() };
+        Self { columns, next: 0, places }
+    }
+
+    pub(super) fn find(&mut self, name: &str) -> Option<ColumnId> {
+        let at = match self.columns.get(self.next) {
+            Some(field) if *field.0 == *name => self.next,
+            _ if self.places.is_empty() => {
+                self.columns.iter().position(|field| *field.0 == *name)?
+            }
+            _ => *self.places.get(name)?,
+        };
+        self.next = at + 1;
+        self.columns.get(at).map(|field| field.1)
+    }
 }
 
 /// The buffers of one column; no validity if nothing is null.
@@ -75,7 +109,7 @@ impl Table {
                 let fields = fields
                     .iter()
                     .map(|(name, shape)| (name.as_str().into(), self.add(shape, &below(name))));
-                Inside::Fields(fields.collect(), 0)
+                Inside::Fields(Fields::new(fields.collect()))
             }
             Shape::Array(element) => Inside::Elements(self.add(element, &format!("{path}[]"))),
             Shape::Map(value) => {
@@ -94,8 +128,8 @@ impl Table {
 
     pub(super) fn push_null(&mut self, id: ColumnId) {
         match self.columns[id].inside {
-            Inside::Fields(ref fields, _) => {
-                for at in 0..fields.len() {
+            Inside::Fields(ref fields) => {
+                for at in 0..fields.columns.len() {
                     if let Some(field) = self.field(id, at) {
                         self.push_null(field);
                     }
@@ -112,7 +146,15 @@ impl Table {
 
     fn field(&self, id: ColumnId, at: usize) -> Option<ColumnId> {
         match &self.columns[id].inside {
-            Inside::Fields(fields, _) => fields.get(at).map(|field| field.1),
+            Inside::Fields(fields) => fields.columns.get(at).map(|field| field.1),
+            _ => None,
+        }
+    }
+
+    /// The column of a field.
+    pub(super) fn field_of(&mut self, id: ColumnId, name: &str) -> Option<ColumnId> {
+        match &mut self.columns[id].inside {
+            Inside::Fields(fields) => fields.find(name),
             _ => None,
         }
     }
@@ -120,9 +162,9 @@ impl Table {
     /// End a value whose fields or elements have been pushed; fields that were not are null.
     pub(super) fn push_container(&mut self, id: ColumnId) {
         match self.columns[id].inside {
-            Inside::Fields(ref fields, _) => {
+            Inside::Fields(ref fields) => {
                 let length = self.len(id);
-                for at in 0..fields.len() {
+                for at in 0..fields.columns.len() {
                     if let Some(field) = self.field(id, at)
                         && self.len(field) == length
                     {
@@ -144,8 +186,8 @@ impl Table {
         let column = &mut self.columns[id];
         column.valid.truncate(length);
         match column.inside {
-            Inside::Fields(ref fields, _) => {
-                for at in 0..fields.len() {
+            Inside::Fields(ref fields) => {
+                for at in 0..fields.columns.len() {
                     if let Some(field) = self.field(id, at) {
                         self.truncate(field, length);
                     }
@@ -192,14 +234,22 @@ impl Column {
     }
 
     fn has_ends(shape: &Shape) -> bool {
-        matches!(shape, Shape::String | Shape::Binary | Shape::Array(_) | Shape::Map(_))
+        Self::is_bytes(shape) || matches!(shape, Shape::Array(_) | Shape::Map(_))
+    }
+
+    fn is_bytes(shape: &Shape) -> bool {
+        matches!(shape, Shape::String | Shape::Json | Shape::Binary)
     }
 
     fn width(&self) -> usize {
         match self.shape {
             Shape::Integer(bytes) => bytes.into(),
             Shape::Float | Shape::Date => 4,
-            Shape::Double | Shape::Timestamp | Shape::TimestampIn(_) | Shape::TimestampNtz => 8,
+            Shape::Exact
+            | Shape::Double
+            | Shape::Timestamp
+            | Shape::TimestampIn(_)
+            | Shape::TimestampNtz => 8,
             Shape::Decimal(..) => 16,
             _ => 0,
         }
@@ -250,7 +300,7 @@ impl Column {
     fn push_nothing(&mut self) {
         match self.shape {
             Shape::Boolean => self.bits.push(false),
-            Shape::String | Shape::Binary => {
+            ref shape if Self::is_bytes(shape) => {
                 let end = self.last_end();
                 self.data.truncate(end);
                 self.push_end(end);
@@ -272,7 +322,7 @@ impl Column {
     fn truncate_values(&mut self, length: usize) {
         match self.shape {
             Shape::Boolean => self.bits.truncate(length),
-            Shape::String | Shape::Binary => {
+            ref shape if Self::is_bytes(shape) => {
                 let end = self.truncate_ends(length);
                 self.data.truncate(end);
             }
@@ -287,9 +337,9 @@ impl Column {
         let data = std::mem::take(&mut self.data);
         let others = match self.shape {
             Shape::Boolean => vec![std::mem::take(&mut self.bits).bytes],
-            Shape::String | Shape::Binary => vec![bytes_of(&ends), data],
+            ref shape if Self::is_bytes(shape) => vec![bytes_of(&ends), data],
             Shape::Array(_) | Shape::Map(_) => vec![bytes_of(&ends)],
-            Shape::Struct(_) => vec![],
+            Shape::Struct(_) | Shape::Null => vec![],
             Shape::Variant => self.variants.take().into(),
             _ => vec![data],
         };
@@ -302,7 +352,11 @@ impl Column {
 }
 
 pub(super) fn bytes_of(ends: &[i32]) -> Vec<u8> {
-    ends.iter().flat_map(|end| end.to_le_bytes()).collect()
+    let mut bytes = Vec::with_capacity(size_of_val(ends));
+    for end in ends {
+        bytes.extend_from_slice(&end.to_le_bytes());
+    }
+    bytes
 }
 
 /// Bits, the first one the lowest of its byte.

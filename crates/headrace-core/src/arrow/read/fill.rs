@@ -7,8 +7,9 @@ use base64::{
 };
 
 use super::{
-    Shape,
+    Filling, Shape,
     buffers::{Column, ColumnId, Inside, ROOT, Table},
+    infer::EXACT,
     number,
     time::{self, Place},
 };
@@ -76,7 +77,7 @@ pub(super) struct Filler<'t> {
     target: ColumnId,
     mode: Mode,
     key_at: usize,
-    /// Whether keys that were found to be repeated are left out.
+    is_strict: bool,
     leave_out: bool,
     pub(super) mismatch: Option<Mismatch>,
 }
@@ -86,8 +87,9 @@ impl<'t> Filler<'t> {
         table: &'t mut Table,
         scratch: &'t mut Scratch,
         line: &[u8],
-        leave_out: bool,
+        filling: Filling,
     ) -> Self {
+        let Filling { target, is_strict, leave_out } = filling;
         scratch.open.clear();
         scratch.places.clear();
         if leave_out {
@@ -100,9 +102,10 @@ impl<'t> Filler<'t> {
             table,
             scratch,
             base: line.as_ptr() as usize,
-            target: ROOT,
+            target,
             mode: Mode::Values,
             key_at: 0,
+            is_strict,
             leave_out,
             mismatch: None,
         }
@@ -177,7 +180,7 @@ impl<'t> Filler<'t> {
                 self.scratch.open.push(Open { column, first: (0, 0) });
                 self.next_element();
             }
-            (Shape::String, _) => {
+            (shape, _) if takes_json(shape, self.is_strict) => {
                 self.mode = Mode::Json(1);
                 self.column().data.push(if is_object { b'{' } else { b'[' });
             }
@@ -270,17 +273,20 @@ impl<'t> Filler<'t> {
             return false;
         }
         let length = self.table.len(object);
-        let Inside::Fields(fields, next) = &mut self.table.columns[object].inside else {
+        let Inside::Fields(fields) = &mut self.table.columns[object].inside else {
             return false;
         };
         let name = if has_escapes { json::unescape(raw, &mut self.scratch.text) } else { raw };
-        let found = match fields.get(*next) {
-            Some(field) if *field.0 == *name => Some(*next),
-            _ => fields.iter().position(|field| *field.0 == *name),
+        let Some(found) = fields.find(name) else {
+            if self.is_strict {
+                let dot = if object == ROOT { "" } else { "." };
+                let path = &self.table.columns[object].path;
+                let reason = format!("no column has the field {path}{dot}{}", shown(raw));
+                self.mismatch.get_or_insert(Mismatch { offset: self.key_at, reason });
+            }
+            return false;
         };
-        let Some(found) = found else { return false };
-        *next = found + 1;
-        self.target = fields[found].1;
+        self.target = found;
         if self.table.len(self.target) > length {
             self.table.truncate(self.target, length);
             self.scratch.repeated.push(self.table.columns[self.target].key_at);
@@ -323,6 +329,15 @@ impl<'t> Filler<'t> {
         data.push(b'"');
     }
 
+    /// A string, in a column that has it as JSON.
+    fn push_json_string(&mut self, raw: &str) {
+        let data = &mut self.column().data;
+        data.push(b'"');
+        data.extend_from_slice(raw.as_bytes());
+        data.push(b'"');
+        self.end_bytes();
+    }
+
     fn push_text(&mut self, text: &[u8]) {
         self.column().data.extend_from_slice(text);
         self.end_bytes();
@@ -343,6 +358,10 @@ impl<'t> Filler<'t> {
             Shape::Integer(_) if is_integer => {
                 fixed(column, text.parse().ok().map(i8::to_le_bytes))
             }
+            Shape::Exact if is_integer => {
+                let value = text.parse().ok().filter(|value: &i64| value.unsigned_abs() <= EXACT);
+                fixed(column, value.map(i64::to_le_bytes))
+            }
             Shape::Double => {
                 let value = text.parse().ok().filter(|value: &f64| value.is_finite());
                 fixed(column, value.map(f64::to_le_bytes))
@@ -359,7 +378,7 @@ impl<'t> Filler<'t> {
                 let micros = seconds.and_then(|seconds| seconds.checked_mul(1_000_000));
                 fixed(column, micros.map(i64::to_le_bytes))
             }
-            Shape::String => {
+            ref shape if takes_json(shape, self.is_strict) => {
                 self.push_text(text.as_bytes());
                 true
             }
@@ -397,12 +416,14 @@ impl<'t> Filler<'t> {
             Shape::TimestampNtz => {
                 fixed(column, time::timestamp(text, Place::Nowhere).map(i64::to_le_bytes))
             }
-            Shape::Decimal(precision, scale) => {
+            Shape::Decimal(precision, scale) if !self.is_strict => {
                 fixed(column, number::decimal(text, precision, scale).map(i128::to_le_bytes))
             }
-            Shape::Double => fixed(column, number::not_finite(text).map(f64::to_le_bytes)),
+            Shape::Double if !self.is_strict => {
+                fixed(column, number::not_finite(text).map(f64::to_le_bytes))
+            }
             #[allow(clippy::cast_possible_truncation, reason = "what is not finite stays so")]
-            Shape::Float => {
+            Shape::Float if !self.is_strict => {
                 fixed(column, number::not_finite(text).map(|value| (value as f32).to_le_bytes()))
             }
             Shape::Binary => {
@@ -415,6 +436,11 @@ impl<'t> Filler<'t> {
             _ => false,
         }
     }
+}
+
+/// Whether values that are no strings go into a column as JSON.
+fn takes_json(shape: &Shape, is_strict: bool) -> bool {
+    *shape == Shape::Json || (*shape == Shape::String && !is_strict)
 }
 
 /// Append a value of one width, if there is one.
@@ -456,7 +482,9 @@ impl Visitor for Filler<'_> {
                 let column = &mut self.table.columns[self.target];
                 match column.shape {
                     Shape::Boolean => column.push_bool(value),
-                    Shape::String => self.push_text(text.as_bytes()),
+                    ref shape if takes_json(shape, self.is_strict) => {
+                        self.push_text(text.as_bytes());
+                    }
                     Shape::Variant => {
                         column.variants.boolean(value);
                         self.end_variant();
@@ -494,6 +522,10 @@ impl Visitor for Filler<'_> {
         }
         if let Mode::Json(_) = self.mode {
             self.write_json_string(raw);
+            return;
+        }
+        if self.mode == Mode::Values && self.table.columns[self.target].shape == Shape::Json {
+            self.push_json_string(raw);
             return;
         }
         // Taken out, since `self` is used while it is borrowed.

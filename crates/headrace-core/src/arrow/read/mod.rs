@@ -6,8 +6,13 @@
 //! field of the row is reported. No digit is lost silently: a number that does not fit an integer
 //! or a decimal is a mismatch. Only floats take the nearest value there is.
 //!
+//! Answers to queries become tables in the same way ([`Columns::of_answers`]), with other rules:
+//! no value is converted, an answer that is no object has a column of its own, and an answer that
+//! does not fit ends the batch.
+//!
 //! Of equal keys the last one counts.
 
+mod answer_types;
 mod buffers;
 mod fill;
 mod infer;
@@ -18,15 +23,18 @@ mod variant;
 
 use std::mem;
 
+use memchr::memchr_iter;
+
 pub use buffers::Buffers;
-pub use infer::{Inferred, Seen};
+pub use infer::{Inferred, Rules};
 pub use shape::Shape;
 pub use time::Zone;
 
-use buffers::{ROOT, Table};
+use buffers::{ColumnId, ROOT, Table};
 use fill::{Filler, Scratch};
 
 use crate::{
+    cells::VALUE,
     json::{self, KeyHints, Limits},
     query::RowQuery,
     rows::Row,
@@ -65,6 +73,18 @@ pub struct Before {
     pub project: Option<RowQuery>,
 }
 
+/// How a row is put into the columns.
+#[derive(Clone, Copy, Debug)]
+struct Filling {
+    /// The column of the value that the line has.
+    target: ColumnId,
+    /// Whether a value that is spelled in the form of another kind is a mismatch, and a field
+    /// that no column has.
+    is_strict: bool,
+    /// Whether keys that were found to be repeated are left out.
+    leave_out: bool,
+}
+
 /// Makes columns of rows, using its memory again and again.
 pub struct Columns {
     table: Table,
@@ -74,6 +94,9 @@ pub struct Columns {
     before: Before,
     /// Whether bad rows and mismatches are rows of the columns.
     keep_faulty: bool,
+    of_answers: bool,
+    /// Of answers: the column of those that are no objects.
+    value: Option<ColumnId>,
     answer: Vec<u8>,
     given: usize,
     positions: Vec<u32>,
@@ -101,11 +124,21 @@ impl Columns {
             limits,
             before,
             keep_faulty,
+            of_answers: false,
+            value: None,
             answer: Vec::new(),
             given: 0,
             positions: Vec::new(),
             faults: Vec::new(),
         }
+    }
+
+    /// Columns of answers without answers.
+    pub fn of_answers(shape: &Shape, limits: Limits) -> Self {
+        let mut columns = Self::new(shape, limits, Before::default(), false);
+        columns.of_answers = true;
+        columns.value = columns.table.field_of(ROOT, VALUE);
+        columns
     }
 
     /// How many rows the columns have.
@@ -116,6 +149,20 @@ impl Columns {
     /// Whether the columns have no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Add answers, whole lines, up to one that does not fit.
+    pub fn push_lines(&mut self, lines: &[u8]) {
+        let mut start = 0;
+        for (number, end) in (0..).zip(memchr_iter(b'\n', lines)) {
+            let content = &lines[start..end];
+            let offset = start as u64;
+            self.push(Row { number, offset, content, too_long: None, marked: false });
+            if !self.faults.is_empty() {
+                return;
+            }
+            start = end + 1;
+        }
     }
 
     /// Add a row. A blank one is none.
@@ -177,15 +224,36 @@ impl Columns {
         place: impl Fn(usize) -> u64,
     ) -> Result<bool, (FaultKind, u64, String)> {
         let length = self.len();
-        let mut filler = Filler::new(&mut self.table, &mut self.scratch, line, false);
+        let mut target = ROOT;
+        if self.of_answers {
+            match (line.trim_ascii(), self.value) {
+                ([b'{', ..], _) => {}
+                (b"null", None) => {
+                    self.table.push_container(ROOT);
+                    return Ok(true);
+                }
+                (_, Some(value)) => target = value,
+                (_, None) => {
+                    let reason = format!("it is no object, and there is no column {VALUE}");
+                    return Err((FaultKind::Bad, place(0), reason));
+                }
+            }
+        }
+        let filling = Filling { target, is_strict: self.of_answers, leave_out: false };
+        let mut filler = Filler::new(&mut self.table, &mut self.scratch, line, filling);
         let mut walked = json::walk(line, &self.limits, &mut self.hints, &mut filler);
         if walked.is_ok() && filler.must_leave_out() {
             self.table.truncate(ROOT, length);
-            filler = Filler::new(&mut self.table, &mut self.scratch, line, true);
+            let filling = Filling { leave_out: true, ..filling };
+            filler = Filler::new(&mut self.table, &mut self.scratch, line, filling);
             // Which keys are left out differs from row to row: there is nothing to learn.
             walked = json::walk(line, &self.limits, &mut KeyHints::none(), &mut filler);
         }
-        match walked.map(|_| filler.mismatch) {
+        let walked = walked.map(|_| filler.mismatch);
+        if target != ROOT && walked.is_ok() {
+            self.table.push_container(ROOT);
+        }
+        match walked {
             Ok(None) => Ok(true),
             Ok(Some(mismatch)) => {
                 Err((FaultKind::Mismatch, place(mismatch.offset), mismatch.reason))

@@ -10,18 +10,24 @@ use super::time::Zone;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shape {
+    /// Null, and nothing else.
+    Null,
     /// `true` and `false`.
     Boolean,
     /// Integers of 1, 2, 4 or 8 bytes.
     Integer(u8),
+    /// Integers of 8 bytes that are doubles as well.
+    Exact,
     /// Floats of 4 bytes.
     Float,
     /// Floats of 8 bytes.
     Double,
     /// A decimal: its precision and its scale.
     Decimal(u8, u8),
-    /// Strings as they are, all else as JSON.
+    /// Strings as they are; of rows all else as JSON, of answers nothing else.
     String,
+    /// Any value but null as JSON.
+    Json,
     /// Bytes, in Base64.
     Binary,
     /// A date.
@@ -75,7 +81,10 @@ impl Shape {
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Null => "null",
             Self::Boolean => "boolean",
+            Self::Exact => "integer of 53 bits",
+            Self::Json => "json",
             Self::Integer(1) => "tinyint",
             Self::Integer(2) => "smallint",
             Self::Integer(4) => "int",

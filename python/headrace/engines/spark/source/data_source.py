@@ -78,8 +78,8 @@ class HeadraceSource(DataSource):
         options = stream_options(self._given).read
         if not (options.infer or options.columns or options.variant):
             return DEFAULT_SCHEMA
-        from headrace.engines.spark.source.arrow_types import spark_struct
         from headrace.engines.spark.source.schema_inference import found_columns
+        from headrace.engines.spark.source.spark_types import spark_struct
 
         return StructType.fromJson(spark_struct(found_columns(options)))
 

@@ -14,14 +14,6 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from headrace.engines.spark.source.arrow_types import (
-    arrays,
-    first_null,
-    in_zone,
-    is_variant,
-    shape_of,
-    struct_shape,
-)
 from headrace.engines.spark.source.line_batches import (
     column_of_lines,
     legible,
@@ -30,7 +22,15 @@ from headrace.engines.spark.source.line_batches import (
     wanted_rows,
 )
 from headrace.engines.spark.source.meta_columns import COLUMNS
+from headrace.engines.spark.source.spark_types import in_zone
 from headrace.errors import FaultyRowError, UsageError
+from headrace.kernel.arrow_types import (
+    arrays,
+    first_null,
+    is_variant,
+    shape_of,
+    struct_shape,
+)
 from headrace.kernel.columns import ColumnBuilder
 from headrace.physical.query_plan import row_program
 

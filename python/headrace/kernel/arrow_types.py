@@ -1,7 +1,7 @@
-"""Arrow types of a read: shapes for the core, and its buffers as Arrow arrays.
+"""Arrow types as shapes of the core, and the core's buffers as Arrow arrays.
 
 No value is converted here: the core lays the values out as Arrow does, and the arrays refer
-to its buffers. Their types must equal those of Spark's schema.
+to its buffers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
     from headrace.kernel.columns import ColumnBuffers, Shape
 
+JSON = {b"headrace": b"json"}
+"""The metadata of a field of JSON text."""
+
 _SHAPES: dict[pa.DataType, Shape] = {
+    pa.null(): "null",
     pa.bool_(): "boolean",
     pa.int8(): {"integer": 1},
     pa.int16(): {"integer": 2},
@@ -34,6 +38,15 @@ _SHAPES: dict[pa.DataType, Shape] = {
     pa.timestamp("us", "UTC"): "timestamp",
 }
 
+_TYPES = {
+    "null": pa.null(),
+    "boolean": pa.bool_(),
+    "exact": pa.int64(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "json": pa.string(),
+}
+
 
 def struct_shape(fields: Iterable[pa.Field], path: str = "") -> Shape:
     """Return the shape of rows with these fields; refuse types that JSON values cannot have."""
@@ -43,10 +56,16 @@ def struct_shape(fields: Iterable[pa.Field], path: str = "") -> Shape:
         raise UsageError(f"the schema names {', '.join(repeated)} more than once")
     return {
         "struct": [
-            [field.name, shape_of(field.type, f"{path}{field.name}")]
-            for field in fields
+            [field.name, _field_shape(field, f"{path}{field.name}")] for field in fields
         ]
     }
+
+
+def _field_shape(field: pa.Field, path: str) -> Shape:
+    metadata = field.metadata or {}
+    if field.type == pa.string() and JSON.items() <= metadata.items():
+        return "json"
+    return shape_of(field.type, path)
 
 
 def shape_of(arrow_type: pa.DataType, path: str) -> Shape:
@@ -69,24 +88,24 @@ def shape_of(arrow_type: pa.DataType, path: str) -> Shape:
     )
 
 
-def in_zone(shape: Shape, zone: str) -> Shape:
-    """Return a shape in which timestamps without an offset are in a zone.
+def field_of(name: str, shape: Shape) -> pa.Field:
+    """Return the field of a column of answers, whose shape was inferred."""
+    return pa.field(name, _type(shape), metadata=JSON if shape == "json" else None)
 
-    >>> in_zone({"array": "timestamp"}, "Europe/Berlin")
-    {'array': {'timestamp_in': 'Europe/Berlin'}}
-    """
+
+def _type(shape: Shape) -> pa.DataType:
     match shape:
-        case "timestamp" if zone != "UTC":
-            return {"timestamp_in": zone}
+        case str():
+            return _TYPES[shape]
+        case {"integer": 8}:
+            return pa.int64()
+        case {"array": element}:
+            return pa.list_(_type(cast("Shape", element)))
         case {"struct": fields}:
             pairs = cast("list[tuple[str, Shape]]", fields)
-            return {"struct": [[name, in_zone(of, zone)] for name, of in pairs]}
-        case {"array": of}:
-            return {"array": in_zone(cast("Shape", of), zone)}
-        case {"map": of}:
-            return {"map": in_zone(cast("Shape", of), zone)}
+            return pa.struct([(name, _type(of)) for name, of in pairs])
         case _:
-            return shape
+            raise AssertionError(f"answers never have the shape {shape}")
 
 
 def is_variant(arrow_type: pa.DataType) -> bool:
@@ -110,6 +129,8 @@ def _array(arrow_type: pa.DataType, rest: Iterator[ColumnBuffers]) -> pa.Array:
     valid = column.validity
     validity = None if valid is None else pa.py_buffer(valid)
     buffers = [validity, *map(pa.py_buffer, others)]
+    if pa.types.is_null(arrow_type):
+        return pa.nulls(length)
     if is_variant(arrow_type):
         value_ends, values, metadata_ends, metadata = others
         children = [
@@ -178,41 +199,3 @@ def _first_inside(
         return None
     index, where = found
     return bisect_right(array.offsets.to_pylist(), index) - 1, where
-
-
-def spark_type(shape: Shape) -> object:
-    """Return the Spark type of a shape, as in the JSON of a Spark schema."""
-    match shape:
-        case str():
-            return shape
-        case {"integer": 8}:
-            return "long"
-        case {"decimal": [precision, scale]}:
-            return f"decimal({precision},{scale})"
-        case {"struct": fields}:
-            return spark_struct(cast("list[tuple[str, Shape]]", fields))
-        case {"array": element}:
-            return {
-                "type": "array",
-                "elementType": spark_type(cast("Shape", element)),
-                "containsNull": True,
-            }
-        case {"map": value}:
-            return {
-                "type": "map",
-                "keyType": "string",
-                "valueType": spark_type(cast("Shape", value)),
-                "valueContainsNull": True,
-            }
-    raise AssertionError(f"inference never returns the shape {shape}")
-
-
-def spark_struct(fields: Iterable[tuple[str, Shape]]) -> dict[str, object]:
-    """Return the Spark struct of these fields, as in the JSON of a Spark schema."""
-    return {
-        "type": "struct",
-        "fields": [
-            {"name": name, "type": spark_type(shape), "nullable": True, "metadata": {}}
-            for name, shape in fields
-        ],
-    }
