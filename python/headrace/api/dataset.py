@@ -6,7 +6,6 @@ import operator
 import os
 from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -27,6 +26,7 @@ from headrace.errors import (
     UsageError,
 )
 from headrace.kernel.rows import reading
+from headrace.record import record, replace
 from headrace.store.files.open_files import Closing
 from headrace.store.files.source import expand
 from headrace.store.rows.row_file import RowFile, RowOptions, row_file
@@ -75,7 +75,7 @@ _FARTHEST = (1 << 63) - 1
 """No file has a row beyond this."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Batch:
     """Rows of one source that were read together.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -244,7 +243,7 @@ def evaluate(
     return program.evaluate(document, max_depth)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class QueryStats:
     """Counts of rows: rows = emitted + filtered + skipped + blank + outside.
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Literal, TypeAlias, cast
 
 from headrace import _native
+from headrace.record import record
 
 ParameterKind: TypeAlias = Literal["value", "each", "either", "name"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Parameter:
     """One parameter; `repeated`: it takes all arguments that are left."""
 
@@ -20,7 +20,7 @@ class Parameter:
     repeated: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Example:
     """A query, its document, and its answer, or ``error``."""
 
@@ -29,7 +29,7 @@ class Example:
     answer: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Builtin:
     """A function or method of the language."""
 

@@ -8,7 +8,6 @@ other threads.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from headrace import _native
@@ -16,6 +15,7 @@ from headrace._native import Cancel, JoinTable, Sources, Stage, available_thread
 from headrace.errors import MemoryExceededError, QueryFailedError
 from headrace.kernel.rows import END
 from headrace.kernel.values import InvalidJsonError
+from headrace.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -44,7 +44,7 @@ Output: TypeAlias = Literal["answer", "elements", "match"]
 """The answer, its elements, or the row itself if the answer is truthy."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Frame:
     """Lines of a key, a separator and JSON; `null_payload`: what JSON of null means."""
 
@@ -83,7 +83,7 @@ class Program:
             raise InvalidJsonError(offset, reason) from None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Counts:
     """Rows of a query; rows = emitted + filtered + skipped + blank + outside.
 
@@ -119,7 +119,7 @@ class Counts:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Refused:
     """A row that has no answer. `column` is where in the query, if the row is good."""
 
@@ -129,7 +129,7 @@ class Refused:
     column: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Answers:
     """Lines of output, and the row at which the batch was left, if at one."""
 

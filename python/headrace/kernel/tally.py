@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from headrace import _native
+from headrace.record import record, replace
 
 if TYPE_CHECKING:
     from headrace.kernel.rows import RowBatch, RowStream
@@ -14,7 +14,7 @@ FIRST_BAD = 10
 """How many bad lines are remembered with their place."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BadLine:
     """A line that is no record. `line` counts from 1; `offset` is where it goes wrong."""
 
@@ -27,7 +27,7 @@ class BadLine:
         return f"{self.path}: line {self.line}, byte {self.offset}: {self.reason}"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Stats:
     """Lines by kind; lines = records + blank + bad + too_long.
 

@@ -19,7 +19,6 @@ compare or send the text.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias, TypeGuard, get_args
 
 from headrace.language.literals import (
@@ -45,6 +44,7 @@ from headrace.language.literals import (
     Scalar,
     Span,
 )
+from headrace.record import record
 
 __all__ = [
     "NOWHERE", "And", "AnyValue", "Arg", "Arm", "ArrayComprehension", "ArrayLiteral", "ArrayPattern",
@@ -61,24 +61,24 @@ __all__ = [
 # Leaves
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Root(Located):
     """``$``: the document, the row, or in stream mode all rows."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Current(Located):
     """``@``: the current value of the innermost argument, stage or filter."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Source(Located):
     """``@name``: all rows of the source with this name; the name ``$`` is the main source."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Name(Located):
     """A bare word: the innermost variable of that name, else a field of `@`.
 
@@ -88,7 +88,7 @@ class Name(Located):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Delete(Located):
     """``DELETE``: as the value of a write, removes the field or element."""
 
@@ -96,7 +96,7 @@ class Delete(Located):
 # Paths and calls
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Path(Located):
     """The value of `base`, taken through the steps one after the other."""
 
@@ -104,7 +104,7 @@ class Path(Located):
     steps: tuple[Step, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Arg(Located):
     """One argument; `name` if it was given by name."""
 
@@ -112,7 +112,7 @@ class Arg(Located):
     name: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Call(Located):
     """A function called without a receiver, as ``range(3)`` or ``len(xs)``."""
 
@@ -120,7 +120,7 @@ class Call(Located):
     args: tuple[Arg, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Field(Located):
     """The value under a key. `optional`: written with ``?``."""
 
@@ -128,14 +128,14 @@ class Field(Located):
     optional: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Index(Located):
     """The element at a position; a negative one counts from the end."""
 
     index: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Slice(Located):
     """The elements from `start` up to `stop`, as Python counts them."""
 
@@ -144,7 +144,7 @@ class Slice(Located):
     step: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Computed(Located):
     """The field or element under a computed key.
 
@@ -154,7 +154,7 @@ class Computed(Located):
     key: Node
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Each(Located):
     """The elements for which `condition` holds, if there is one.
 
@@ -166,21 +166,21 @@ class Each(Located):
     body: Node | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class InlineFilter(Located):
     """The elements for which `predicate` holds, as a value: nothing is mapped."""
 
     predicate: Node
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Descend(Located):
     """Every value under `key` at any depth; without a key, every node."""
 
     key: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Method(Located):
     """A method called on the value. `optional`: null gives null, no error."""
 
@@ -189,7 +189,7 @@ class Method(Located):
     optional: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DeepMethod(Located):
     """A search through all nodes: ``..find(p)``, ``..shape({a})``, ``..like({a: 1})``."""
 
@@ -197,7 +197,7 @@ class DeepMethod(Located):
     args: tuple[Arg, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DeepMatch(Located):
     """The truthy results of the arms for every node; `first`: only the first one."""
 
@@ -205,7 +205,7 @@ class DeepMatch(Located):
     first: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ExactlyOne(Located):
     """``!``: the only element of an array, an error if there are more or none."""
 
@@ -213,14 +213,14 @@ class ExactlyOne(Located):
 # Operators
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Negate(Located):
     """The number with the other sign; as a sort key, the other direction."""
 
     operand: Node
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Binary(Located):
     """Arithmetic on two values."""
 
@@ -229,7 +229,7 @@ class Binary(Located):
     right: Node
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Compare(Located):
     """Comparison of two values."""
 
@@ -238,35 +238,35 @@ class Compare(Located):
     right: Node
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Not(Located):
     """False if the operand is truthy, else true."""
 
     operand: Node
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class And(Located):
     """Whether all of two or more operands are truthy; stops at the first that is not."""
 
     operands: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Or(Located):
     """The first truthy value of two or more operands, else the last value."""
 
     operands: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Coalesce(Located):
     """The first value of two or more operands that is not null, else null."""
 
     operands: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Contains(Located):
     """Whether `container` includes `item`: an element, a key, a part of a string.
 
@@ -279,7 +279,7 @@ class Contains(Located):
     single: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ContainsAll(Located):
     """Whether `container` includes every one of the literals (here also negative)."""
 
@@ -287,7 +287,7 @@ class ContainsAll(Located):
     items: tuple[Literal, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class IsKind(Located):
     """Whether a value is of this kind, or with `negated` is not."""
 
@@ -296,7 +296,7 @@ class IsKind(Located):
     negated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Cast(Located):
     """Conversion of a value, an error where it is impossible."""
 
@@ -307,7 +307,7 @@ class Cast(Located):
 # Control flow and variables
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Conditional(Located):
     """`then` if `test` is truthy, else `otherwise`; only one of them is evaluated."""
 
@@ -316,7 +316,7 @@ class Conditional(Located):
     otherwise: Node
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Try(Located):
     """`body`, or `otherwise` where `body` is null or fails."""
 
@@ -324,14 +324,14 @@ class Try(Located):
     otherwise: Node
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Variable(Located):
     """Gives the whole value one name."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Items(Located):
     """Gives the elements of an array names by position, `rest` what remains."""
 
@@ -339,7 +339,7 @@ class Items(Located):
     rest: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Fields(Located):
     """Gives the fields of an object their own names, `rest` the remaining ones."""
 
@@ -347,14 +347,14 @@ class Fields(Located):
     rest: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Bind(Located):
     """A stage that names its input for the later stages and passes it on."""
 
     target: Variable | Items | Fields
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Pipe(Located):
     """`first`, then every stage with `@` as the value of the one before."""
 
@@ -362,7 +362,7 @@ class Pipe(Located):
     stages: tuple[Node | Bind, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Binding(Located):
     """A value under one name, or its elements under several (no rest)."""
 
@@ -370,7 +370,7 @@ class Binding(Located):
     value: Node
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Let(Located):
     """`body` with the bindings in sight; each sees those before it."""
 
@@ -378,7 +378,7 @@ class Let(Located):
     body: Node
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Lambda(Located):
     """A function as an argument: its parameters and its body; not a value by itself."""
 
@@ -386,7 +386,7 @@ class Lambda(Located):
     body: Node
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Arm(Located):
     """`body`, for a value that fits `pattern` and makes `guard` truthy."""
 
@@ -395,7 +395,7 @@ class Arm(Located):
     guard: Node | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Match(Located):
     """The first arm that takes the value of `subject`; an error if none does."""
 
@@ -406,7 +406,7 @@ class Match(Located):
 # Construction
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Spread(Located):
     """The elements or fields of a value, in place of the value.
 
@@ -417,14 +417,14 @@ class Spread(Located):
     deep: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ArrayLiteral(Located):
     """A new array."""
 
     items: tuple[Node | Spread, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Entry(Located):
     """A field of a new object.
 
@@ -438,7 +438,7 @@ class Entry(Located):
     condition: Node | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ComputedEntry(Located):
     """A field whose key is the text of a value."""
 
@@ -447,21 +447,21 @@ class ComputedEntry(Located):
     condition: Node | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Shorthand(Located):
     """A field with the key `name` and the value of `Name(name)`; left out if null."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ObjectLiteral(Located):
     """A new object; of equal keys the last wins, at the place of the first."""
 
     entries: tuple[Entry | ComputedEntry | Shorthand | Spread, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class For(Located):
     """One loop of a comprehension: one or two names; all conditions must hold."""
 
@@ -470,7 +470,7 @@ class For(Located):
     conditions: tuple[Node, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ArrayComprehension(Located):
     """A value for each turn of the loops, the last one innermost.
 
@@ -482,7 +482,7 @@ class ArrayComprehension(Located):
     distinct: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ObjectComprehension(Located):
     """A field for each turn of the loops; of equal keys the last wins."""
 
@@ -491,14 +491,14 @@ class ObjectComprehension(Located):
     loops: tuple[For, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Text(Located):
     """The fixed part of an f-string, braces no longer doubled."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Interpolation(Located):
     """A value as text, formatted by `spec` (the text behind the colon)."""
 
@@ -506,7 +506,7 @@ class Interpolation(Located):
     spec: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FString(Located):
     """Text with values in it; no two `Text` are neighbours, none is empty."""
 
@@ -516,7 +516,7 @@ class FString(Located):
 # Writes
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Write(Located):
     """A new value at `path`, whose first step is a `Field`.
 
@@ -528,7 +528,7 @@ class Write(Located):
     condition: Node | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Patch(Located):
     """`target` with all writes made; each of them reads it as it was before."""
 

@@ -6,7 +6,6 @@ The parser puts them in place as literals, so every rule for literals holds for 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -14,12 +13,13 @@ from headrace.errors import UsageError
 from headrace.kernel import values
 from headrace.language import ast
 from headrace.language.tokens import TokenKind, tokenize
+from headrace.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Bindings:
     """The values of the names in a query.
 

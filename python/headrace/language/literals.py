@@ -5,10 +5,11 @@ Every part of a tree has a position in the query text (`Located`), which is neve
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
 from typing import TypeAlias
+
+from headrace.record import field, record
 
 Number: TypeAlias = int | float | Decimal
 """An int of any size; a Decimal where no finite double can hold the number."""
@@ -16,7 +17,7 @@ Number: TypeAlias = int | float | Decimal
 Scalar: TypeAlias = Number | str | bool | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Span:
     """The characters from `start` up to `end` of the query text."""
 
@@ -28,7 +29,7 @@ NOWHERE = Span(0, 0)
 """The span of a part that is not in the query text."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Located:
     """Base of all parts of a tree that have a position in the query text."""
 
@@ -81,7 +82,7 @@ class CompareOperator(StrEnum):
     RESEMBLES = "~="
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class Literal(Located):
     """A constant in the query text. Numbers are not negative: see `Negate`."""
 
@@ -100,19 +101,19 @@ class Literal(Located):
         return type(self.value), self.value
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AnyValue(Located):
     """``_``: fits everything."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Equals(Located):
     """Fits what equals the literal, which here may be a negative number."""
 
     literal: Literal
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class InRange(Located):
     """Fits numbers from `low` up to `high`, which itself fits if `inclusive`."""
 
@@ -121,7 +122,7 @@ class InRange(Located):
     inclusive: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OfKind(Located):
     """Fits values of one kind, and names them if there is a name."""
 
@@ -129,21 +130,21 @@ class OfKind(Located):
     name: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Capture(Located):
     """Fits everything, and names it."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Rest(Located):
     """The remaining fields or elements, under a name if there is one."""
 
     name: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FieldPattern(Located):
     """A required key, with a pattern for its value."""
 
@@ -151,7 +152,7 @@ class FieldPattern(Located):
     pattern: Pattern
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ObjectPattern(Located):
     """Fits objects with these fields, and any others."""
 
@@ -159,7 +160,7 @@ class ObjectPattern(Located):
     rest: Rest | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ArrayPattern(Located):
     """Fits arrays of these elements; longer ones only if there is a `rest`."""
 
@@ -167,7 +168,7 @@ class ArrayPattern(Located):
     rest: Rest | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OneOf(Located):
     """Fits if one of the alternatives does, the first one wins; all bind the same names."""
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from headrace.errors import QuerySyntaxError
+from headrace.record import record
 
 if TYPE_CHECKING:
     from headrace.language.ast import Number, Scalar
@@ -57,7 +57,7 @@ class TokenKind(Enum):
     END = auto()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Token:
     """A piece of the query from `start` up to `end`.
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from headrace.language import ast
+from headrace.record import field_names, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,7 +32,7 @@ def children(part: ast.Located) -> Iterator[ast.Node]:
         elif isinstance(thing, tuple):
             waiting.extend(reversed(thing))
         elif isinstance(thing, ast.Located):
-            values = [getattr(thing, each.name) for each in fields(thing)]
+            values = [getattr(thing, name) for name in field_names(thing)]
             waiting.extend(reversed(values))
 
 
@@ -59,7 +59,7 @@ def names_given(node: ast.Located) -> Iterator[str]:
             case tuple():
                 waiting.extend(thing)
             case ast.Located() if thing is node or not ast.is_node(thing):
-                waiting.extend(getattr(thing, each.name) for each in fields(thing))
+                waiting.extend(getattr(thing, name) for name in field_names(thing))
             case _:
                 pass
 
@@ -82,7 +82,7 @@ def rebuilt(part: P, change: Callable[[ast.Node], ast.Node]) -> P:
         return rebuilt(thing, change) if isinstance(thing, ast.Located) else thing
 
     changed: dict[str, Any] = {
-        each.name: of(getattr(part, each.name)) for each in fields(part)
+        name: of(getattr(part, name)) for name in field_names(part)
     }
     return replace(part, **changed)
 

@@ -7,12 +7,12 @@ rows show which fields of the query are in none of them, and which name is near.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.kernel.builtins import builtins
 from headrace.language import ast, traversal
 from headrace.language.tokens import FOREIGN_CONSTANTS
+from headrace.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -66,7 +66,7 @@ def search_for(path: Path) -> str:
     return f"$.rows().any(${holder}.has({last}))"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SampledFields:
     """The fields of the first rows of a source: `paths` has the shallowest path to each name.
 
@@ -113,7 +113,7 @@ def sampled_fields(
     return SampledFields(paths, count, complete, source)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AbsentFields:
     """The paths that a query reads of the rows of a source and no row has, with a sample of them."""
 

@@ -7,12 +7,12 @@ without a receiver applies to it: ``sum(v)`` is ``@.sum(v)``. `slots_of` cuts ag
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from headrace.kernel.builtins import builtins
 from headrace.language import ast, traversal
 from headrace.logical.steps import RANKS
+from headrace.record import record, replace
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -46,7 +46,7 @@ class Problem(NamedTuple):
     hint: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Grouping:
     """Keys by the names of their fields, and the aggregates of a group."""
 
@@ -54,7 +54,7 @@ class Grouping:
     aggregates: ast.ObjectLiteral
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Slot:
     """Accumulator of a group; `each` is evaluated for every element, as ``@``."""
 

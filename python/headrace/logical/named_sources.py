@@ -6,12 +6,12 @@ rows of its source; the program of the query then refers to its result by number
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headrace.kernel.builtins import builtins
 from headrace.language import ast, traversal
 from headrace.logical.steps import begins_with_rows, first_write, is_join
+from headrace.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -96,7 +96,7 @@ def closed_steps(steps: Sequence[ast.Step], given: frozenset[str]) -> int:
     return len(steps)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Around:
     """Context of a step: names of values, and whether ``$`` is the row."""
 

@@ -8,8 +8,9 @@ the right answer; a good one holds less in memory.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from headrace.record import record
 
 if TYPE_CHECKING:
     from headrace.language import ast
@@ -28,7 +29,7 @@ an array of groups, each an array of its keys and an array of its slots
 """
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StreamStage:
     """Stage that handles each element; `program` runs with the element as its document."""
 
@@ -37,7 +38,7 @@ class StreamStage:
     count: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class JoinStage:
     """Join with the elements of another stream; the keys are computed from each element."""
 
@@ -48,7 +49,7 @@ class JoinStage:
     name: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ZipStage:
     """Pairs of the elements at the same position of two streams."""
 
@@ -59,7 +60,7 @@ class ZipStage:
 Stage: TypeAlias = StreamStage | JoinStage | ZipStage
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Prune:
     """Program that keeps the `keep` best of the elements collected so far.
 
@@ -71,7 +72,7 @@ class Prune:
     keep: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Order:
     """Stable sort by keys, and the stages behind it that handle each element by itself.
 
@@ -84,7 +85,7 @@ class Order:
     then: tuple[Stage, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Group:
     """Grouping by the text of a key, and what is computed for each group by itself.
 
@@ -103,7 +104,7 @@ class Group:
     rest: ast.Node | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StreamPlan:
     """A query over all rows of `source`, or of the main one.
 
@@ -127,7 +128,7 @@ class StreamPlan:
     slots: tuple[SlotKind, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ValuePlan:
     """A query that uses only results of sub-queries over sources, the main one among them.
 

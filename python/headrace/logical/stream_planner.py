@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from headrace.language import ast, traversal
@@ -54,6 +53,7 @@ from headrace.logical.stream_steps import (
     negated,
     sort_key,
 )
+from headrace.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,7 +5,6 @@ The planner of streams cuts a path by them (`headrace.logical.stream_planner`).
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from headrace.language import ast, traversal
@@ -13,6 +12,7 @@ from headrace.logical.shape import stream_steps
 from headrace.logical.steps import ROW_LOCAL
 from headrace.logical.stream_plan import Group
 from headrace.logical.totality import cannot_fail
+from headrace.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,6 @@ gives the same answer; a good one sends less to the driver.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -23,6 +22,7 @@ from headrace.physical.query_plan import (
     StreamPlan,
     ValuePlan,
 )
+from headrace.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -35,28 +35,28 @@ Stages: TypeAlias = tuple[StagePlan, ...]
 _LOCAL = "no stage needs more than one row"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DriverScan:
     """The driver reads the rows."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TaskLines:
     """Tasks make the lines of output; the driver puts them in order."""
 
     reason: str = _LOCAL
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TaskParts:
     """Tasks reduce their rows; the driver merges the results."""
 
     reason: str = _LOCAL
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sorted:
     """Tasks make elements with sort keys; a shuffle sorts the lines of output."""
 
@@ -64,7 +64,7 @@ class Sorted:
     reason: str = "the answer is sorted by keys"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Grouped:
     """Tasks make elements with group keys; a shuffle makes the groups."""
 
@@ -72,7 +72,7 @@ class Grouped:
     reason: str = "elements are grouped by a key"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Unique:
     """A shuffle leaves the first element of each key.
 
@@ -85,7 +85,7 @@ class Unique:
     reason: str = "equal elements may be in different tasks"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Joined:
     """A shuffle joins elements by their keys, between the stages `first` and `rest`."""
 
@@ -95,7 +95,7 @@ class Joined:
     reason: str = "no task can hold the right side"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SiftedRows:
     """Tasks pass on the rows that get through `stages`; the driver runs the query over these."""
 

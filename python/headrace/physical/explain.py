@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headrace.language import ast
@@ -23,6 +22,7 @@ from headrace.logical.stream_plan import (
 )
 from headrace.logical.stream_planner import plan_source, plan_stream
 from headrace.physical.query_plan import lanes
+from headrace.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

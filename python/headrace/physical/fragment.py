@@ -7,16 +7,16 @@ row has one owner wherever the cuts fall, and the file is not read to make them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headrace.errors import UsageError
+from headrace.record import record
 
 if TYPE_CHECKING:
     from headrace.store.files.source import Source
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Fragment:
     """The rows of a source that begin in ``[start, end)``.
 

@@ -9,11 +9,11 @@ next level: docs/graphs.md says what that would cost.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from headrace.physical.access import FEW, INDEXED_ROW_COST
 from headrace.physical.choice import Choice
+from headrace.record import record
 
 Strategy: TypeAlias = Literal["index", "broadcast", "shuffle"]
 
@@ -23,7 +23,7 @@ MOST_HELD = 1_000_000
 """Limit on the nodes that every task holds."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Indexed:
     """The number of edges in the indexes of a graph, and of the nodes that these belong to."""
 

@@ -8,10 +8,10 @@ rows are the same. Nothing else decides between these; no file is opened here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from headrace.physical.choice import Choice
+from headrace.record import record
 
 BYTES_PER_ROW = 128
 """Estimate for a file whose rows were not counted, to compare it with a file whose rows were."""
@@ -46,7 +46,7 @@ _LOOKUPS_PER_ROW = 3
 """In the time of one index look-up, this many rows are read in order."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sides:
     """Both sides of a join; None is an unknown size.
 
@@ -109,7 +109,7 @@ SparkStrategy: TypeAlias = Literal["index", "broadcast", "driver", "shuffle"]
 SparkChoice: TypeAlias = Choice[SparkStrategy]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SparkSides:
     """Both sides of a join on Spark, in rows; None is an unknown number.
 

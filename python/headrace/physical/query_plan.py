@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
@@ -16,6 +15,7 @@ from headrace.logical.demand import NOTHING, fields_of, of_elements, union
 from headrace.logical.encode.compiler import compile_query
 from headrace.logical.names.resolution import read_query
 from headrace.logical.steps import is_rows, reads_other_rows
+from headrace.record import record, replace
 from headrace.store.rows.demand import Lanes
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ ALL_FIELDS = Lanes()
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RowPlan:
     """A row query; `fields` are the fields that it reads.
 
@@ -48,7 +48,7 @@ class RowPlan:
     giving: KeyFilter | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PlainStage:
     """A stage of a stream query: its kind, the code of its program, and its count."""
 
@@ -57,7 +57,7 @@ class PlainStage:
     count: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class JoinPlan:
     """A stage that joins with another stream. `name`: the field for the other element.
 
@@ -72,7 +72,7 @@ class JoinPlan:
     right_fields: JoinKey | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ZipPlan:
     """A stage that pairs elements with the elements of another stream by number."""
 
@@ -83,7 +83,7 @@ class ZipPlan:
 StagePlan: TypeAlias = PlainStage | JoinPlan | ZipPlan
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OrderPlan:
     """A sort by keys of one program, some `falling`, and the program for the sorted elements."""
 
@@ -92,7 +92,7 @@ class OrderPlan:
     then: tuple[StagePlan, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GroupPlan:
     """Groups of elements by the names that a program gives, whose code is `key`.
 
@@ -107,7 +107,7 @@ class GroupPlan:
     rest: Program | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StreamPlan:
     """A stream query over `source`, or over the main source.
 
@@ -140,7 +140,7 @@ class StreamPlan:
         return 4 if self.slots else 1
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ValuePlan:
     """A query over the results of other queries; `spread` as in a stream query."""
 
@@ -148,7 +148,7 @@ class ValuePlan:
     spread: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class QueryPlan:
     """A query, and the queries over sources that must run before it.
 
@@ -162,7 +162,7 @@ class QueryPlan:
     questions: tuple[StreamPlan, ...]
     names: tuple[tuple[str, int], ...]
     places: bool = False
-    tree: ast.Node = ast.Root()  # noqa: RUF009, frozen
+    tree: ast.Node = ast.Root()
     condition: ast.Node | None = None
     key: ast.Node | None = None
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias, cast
 
 from headrace.errors import UsageError
+from headrace.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -19,7 +19,7 @@ FormatName: TypeAlias = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Layout:
     """How answers are laid out.
 

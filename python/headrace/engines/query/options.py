@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from headrace.errors import BadRowError, MemoryWarning, RowFailedError
+from headrace.record import field, record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +17,7 @@ OnError: TypeAlias = Literal["abort", "skip", "collect"]
 Shape: TypeAlias = Literal["lines", "array"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BadRow:
     """A skipped row: its error and its bytes; None for bytes of a row that is too long."""
 
@@ -25,7 +25,7 @@ class BadRow:
     raw: bytes | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class QueryOptions:
     """Options of a query.
 

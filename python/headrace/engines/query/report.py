@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.engines.query.options import BadRow, warn_of_memory
 from headrace.errors import BadRowError, HeadraceError, RowFailedError
 from headrace.kernel.programs import Counts, RowQuery
+from headrace.record import field, mutable_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -39,7 +39,7 @@ class NamedScan(NamedTuple):
     join: JoinPlan | None = None
 
 
-@dataclass(slots=True)
+@mutable_record
 class RunReport:
     """Counts, errors and progress of one run.
 

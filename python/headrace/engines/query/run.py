@@ -6,7 +6,6 @@ read all rows here, and those of `headrace.engines.spark.query.engine` have task
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
@@ -35,6 +34,7 @@ from headrace.physical.query_plan import (
     ZipPlan,
     whole_row,
 )
+from headrace.record import field, mutable_record, record, replace
 from headrace.store.rows.demand import KeySet, Lanes
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from headrace.store.index.key_scan import Proven
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LineForm:
     """The lines of an answer: null elements only with `nulls`, and at most `limit` lines."""
 
@@ -84,17 +84,17 @@ def local_streams(run: QueryRun) -> Streams:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LeftKeysFirst:
     """Of a right side that is much larger, hold only rows with a key of the left side."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WholeTables:
     """Hold all rows of the right sides: the left rows come in batches, from the caller."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ProvenIndexes:
     """Of the right sides of `joins`, hold only rows with a key of `rows`, found by index.
 
@@ -109,7 +109,7 @@ class ProvenIndexes:
 TableAccess: TypeAlias = LeftKeysFirst | WholeTables | ProvenIndexes
 
 
-@dataclass(slots=True)
+@mutable_record
 class QueryRun:
     """One run of a query: it makes the core's queries, and reads join tables for them.
 

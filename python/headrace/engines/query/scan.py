@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import warnings
-from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, TypeAlias, cast
@@ -20,6 +19,7 @@ from headrace.errors import (
     UnusableTableError,
 )
 from headrace.physical.query_plan import RowPlan, ValuePlan
+from headrace.record import field, mutable_record, record, replace
 from headrace.store.rows.demand import KeyFilter, NoKeyRows
 from headrace.store.rows.row_file import RowFile
 
@@ -72,7 +72,7 @@ ELEMENTS = ""
 """The source name of a plan over elements that were made before: no file, no frame."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class QueryInput:
     """A planned query, its options, the `files` of its main source, and `named` sources."""
 
@@ -88,7 +88,7 @@ class QueryInput:
         return sources | dict(self.named)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Scan:
     """One read of the rows of a source.
 
@@ -108,7 +108,7 @@ class Scan:
     proven: tuple[Proven, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sharing:
     """How threads can share a scan: `make` returns queries whose results can be merged.
 
@@ -202,7 +202,7 @@ def rows_by_proven_index(
     return rows.by_key(keys, options.max_depth, access, prove=False, proven=proven)
 
 
-@dataclass(slots=True)
+@mutable_record
 class Scanner:
     """Reads the rows of the sources of a query.
 

@@ -6,10 +6,10 @@ are counted when a caller reads the counts, not during the run.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from headrace.kernel.programs import Counts
+from headrace.record import record
 
 if TYPE_CHECKING:
     from headrace.kernel.programs import RowQuery, StreamQuery
@@ -78,7 +78,7 @@ class SkippedByIndex:
         return Counts(rows=skipped, filtered=records, blank=blank)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SkippedByTime:
     """The lines of a log segment outside a time range, up to row `read` of the range [None: all]."""
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.language import ast
 from headrace.language.grammar.parts import condition, loops
 from headrace.language.tokens import LITERAL_WORDS, TokenKind
+from headrace.record import replace
 
 if TYPE_CHECKING:
     from headrace.errors import QuerySyntaxError

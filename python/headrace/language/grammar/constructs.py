@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.language import ast
@@ -10,6 +9,7 @@ from headrace.language.grammar.cursor import MATCH_HINT
 from headrace.language.grammar.parts import arms, condition, names, parameter
 from headrace.language.precedence import Level
 from headrace.language.tokens import TokenKind
+from headrace.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,13 +9,13 @@ for that reason.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headrace.errors import QuerySyntaxError
 from headrace.language.ast import Arg, Literal, Span
 from headrace.language.bindings import UNBOUND
 from headrace.language.tokens import KEYWORDS, Token, TokenKind, tokenize
+from headrace.record import record
 
 if TYPE_CHECKING:
     from headrace.language.ast import Call, Located, Node
@@ -342,7 +342,7 @@ _WORD_HINTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Context:
     """Words and signs that end an expression which could otherwise continue.
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.language import ast
 from headrace.language.grammar.primaries import primary
 from headrace.language.tokens import TokenKind
+from headrace.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable

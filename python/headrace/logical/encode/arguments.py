@@ -8,13 +8,13 @@ names, and constants where each element needs an expression.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TypeAlias
 
 from headrace.errors import QueryMeaningError, QuerySyntaxError
 from headrace.kernel.builtins import Builtin, Parameter, builtins
 from headrace.language import ast, traversal
 from headrace.logical.steps import DEEP, RANKS, is_join
+from headrace.record import replace
 
 Functions: TypeAlias = Mapping[str, ast.Lambda]
 """Functions that the query defines, by name."""

@@ -8,7 +8,6 @@ is read. Constructs with several spellings have one form in the program: an inli
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headrace.errors import QueryMeaningError
@@ -36,6 +35,7 @@ from headrace.logical.steps import (
     is_update,
     is_write,
 )
+from headrace.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

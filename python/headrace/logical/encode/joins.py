@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import cast
 
 from headrace.language import ast, traversal
 from headrace.logical.steps import JoinKind, is_join
+from headrace.record import record
 
 _NAMES = ("on", "right_on", "as")
 _FILTERS = ("diff", "intersect")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class JoinCall:
     """A join; `on` and `right_on` are keys of an element, `name` is the field for the right one."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from headrace.language import ast
@@ -15,6 +14,7 @@ from headrace.logical.encode.program import (
     option,
     text,
 )
+from headrace.record import field, mutable_record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,7 +91,7 @@ def _arm(compiler: Compiler, arm: ast.Arm, scope: Scope) -> bytes:
     return pattern + guard + compiler.part(arm.body, inner)
 
 
-@dataclass(slots=True)
+@mutable_record
 class Names:
     """Variables of a pattern; alternatives bind the same names to the same variables."""
 

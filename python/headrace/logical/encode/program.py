@@ -7,10 +7,11 @@ expression and returns its number; an expression can refer only to those added b
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import IntEnum
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from headrace.record import field, mutable_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -123,7 +124,7 @@ def constant(value: Scalar) -> bytes:
             return b"\x06" + text(value)
 
 
-@dataclass(slots=True)
+@mutable_record
 class ProgramWriter:
     """A program under construction; `strict`: with strict types."""
 

@@ -13,7 +13,6 @@ place; of the old value itself, if that is an element or the whole document.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headrace.errors import QueryMeaningError
@@ -30,6 +29,7 @@ from headrace.logical.encode.program import (
 )
 from headrace.logical.names.scope import Holder, Macro
 from headrace.logical.steps import first_write, is_place, is_write
+from headrace.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

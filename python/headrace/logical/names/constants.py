@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from headrace.errors import HeadraceError
 from headrace.kernel.programs import Program
 from headrace.kernel.values import parse
 from headrace.language import ast, traversal
 from headrace.logical.encode.compiler import compile_query
+from headrace.record import record, replace
 
 _CHANGING = frozenset({"env", "now"})
 """Functions whose value may differ when the query runs."""
@@ -23,7 +22,7 @@ _PLAIN = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Constants:
     """Constants of a query; `given` are the names of its values and functions."""
 

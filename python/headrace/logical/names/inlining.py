@@ -6,7 +6,6 @@ conditional with a constant test. The remaining names are those of values that d
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ from headrace.logical.normal_form import one_path
 from headrace.logical.shape import stream_steps
 from headrace.logical.steps import is_rows, is_write
 from headrace.logical.totality import cannot_fail
+from headrace.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -8,7 +8,6 @@ variable. In its result, no lambda and no loop refers to the ``@`` of the core.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -22,6 +21,7 @@ from headrace.logical.steps import (
     is_chain,
     is_join,
 )
+from headrace.record import field, mutable_record, record, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -54,7 +54,7 @@ def with_outer_names(tree: ast.Node) -> ast.Node:
     return _Inside(region, frozenset()).node(tree)
 
 
-@dataclass(slots=True)
+@mutable_record
 class _Region:
     """A part of the query with one ``@``; `taken` are the variables for captured values.
 
@@ -95,7 +95,7 @@ class _Region:
         return ast.Let(tuple(bindings), body, span=body.span)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Inside:
     """Walk through one region; `named`: inside a lambda or a loop of it.
 

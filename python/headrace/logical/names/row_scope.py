@@ -5,7 +5,6 @@ Beside ``$.rows()`` there is no row; with ``--stream`` the array of all rows has
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headrace.errors import QueryMeaningError
@@ -13,6 +12,7 @@ from headrace.language import ast
 from headrace.logical.names import visibility
 from headrace.logical.names.visibility import Around
 from headrace.logical.totality import GIVING_ARRAYS
+from headrace.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +31,7 @@ def checked(tree: ast.Node, *, whole: bool, query: str) -> ast.Node:
     return _Check(whole, query).of(tree, Around())
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Check:
     whole: bool
     query: str

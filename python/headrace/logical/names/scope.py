@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
+
+from headrace.record import field, record, replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from headrace.language.ast import Lambda, Node
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Macro:
     """A lambda under a name, with the scope it was made in."""
 
@@ -28,7 +29,7 @@ Meaning: TypeAlias = int | Macro
 """The number of a variable, or a named lambda."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Written:
     """The document after writes, in a variable; `base` is how the query names it."""
 
@@ -36,7 +37,7 @@ class Written:
     base: Node
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Holder:
     """The object around a place that is changed; `variable` has it.
 
@@ -48,7 +49,7 @@ class Holder:
     required: frozenset[int]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Scope:
     """The names in sight.
 

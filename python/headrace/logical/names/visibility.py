@@ -7,12 +7,12 @@ value at one place and a field at another.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from headrace.kernel.builtins import builtins
 from headrace.language import ast, traversal
 from headrace.logical.steps import WRITES, is_join, is_rows
+from headrace.record import field, record, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,7 +27,7 @@ class Known(NamedTuple):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Around:
     """Context of an expression.
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -35,6 +34,7 @@ from headrace.kernel.rows import (
     reading,
     sniff,
 )
+from headrace.record import record, replace
 from headrace.store.files.source import Readable, refuse_what_is_no_text
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def read_in_order(source: Source, error: UnusableTableError | None) -> Source:
     return replace(source, blocks=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Keeping:
     """Whether and where row indexes are kept; without `directory`, in any sidecar place."""
 
@@ -84,7 +84,7 @@ class OpenedFile:
     def __init__(
         self,
         source: Source,
-        keeping: Keeping = Keeping(),
+        keeping: Keeping = Keeping(),  # noqa: B008, frozen
         decoding: Decoding = Decoding(),  # noqa: B008, frozen
         *,
         warn: bool = True,

@@ -12,7 +12,6 @@ import re
 import stat
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePath
 from typing import (
@@ -34,6 +33,7 @@ from headrace.errors import (
     UsageError,
 )
 from headrace.kernel.rows import END, File, foreign_format, has_blocks, reading, sniff
+from headrace.record import field, record, replace
 from headrace.store.files.patterns import is_url, matches
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Readable(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Segment:
     """A segment of a log: the number of lines before it, and in it.
 
@@ -99,7 +99,7 @@ class Segment:
     outside: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Source:
     """One file or pipe. A pipe's codec is found when it is read, and it has no size.
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
 from headrace.errors import UsageError
+from headrace.record import record
 
 _UNITS = {
     "": 1, "b": 1,
@@ -83,7 +83,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EARLIEST, _LATEST = -62_135_596_800_000, 253_402_300_799_999
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Between:
     """The times from `since` to before `until`."""
 

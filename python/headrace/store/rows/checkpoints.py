@@ -11,11 +11,11 @@ docs/formats/checkpoints.md.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headrace.errors import HeadraceError
 from headrace.kernel.rows import BlockTable, File, RowIndex, SidecarSource, reading
+from headrace.record import record
 from headrace.store.files.atomic import write_atomically
 from headrace.store.files.directories import make_directories
 from headrace.store.files.sidecars import sidecar_places
@@ -35,7 +35,7 @@ SMALLEST_KEPT = 8 << 20
 _OURS = b'"magic":"NDCK"'
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Found:
     """A sidecar's index, whether it covers all of the file, and the file to read from."""
 

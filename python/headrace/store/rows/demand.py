@@ -7,15 +7,16 @@ decides how rows are reached.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, TypeAlias
+
+from headrace.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Capabilities:
     """What a source of rows can do beyond returning them in order.
 
@@ -30,7 +31,7 @@ class Capabilities:
     lanes: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Lanes:
     """The fields of a row that a query reads: to select rows, and for its answer.
 
@@ -52,7 +53,7 @@ class Lanes:
 KeyValue: TypeAlias = "str | int | float | bool"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KeyFilter:
     """Key filter: for each field, the values of which a row must have one to match."""
 
@@ -72,7 +73,7 @@ class KeyFilter:
         return product(*(values[name] for name in names))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KeySet:
     """Key set: a row matches if its values in the fields are together one of the keys."""
 
@@ -91,7 +92,7 @@ class KeySet:
 Keys: TypeAlias = KeyFilter | KeySet
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class IndexEstimate:
     """The rows of a file that a key index leads to, before any of them is read.
 

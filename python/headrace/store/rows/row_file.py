@@ -12,7 +12,6 @@ from __future__ import annotations
 import threading
 from codecs import BOM_UTF8
 from collections import deque
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from headrace.errors import (
@@ -32,6 +31,7 @@ from headrace.kernel.rows import (
     count_rows,
     reading,
 )
+from headrace.record import record, replace
 from headrace.store.files.open_files import OPEN_FILES
 from headrace.store.files.opened import (
     OpenedFile,
@@ -70,7 +70,7 @@ BATCH_ROWS = 4096
 BATCH_BYTES = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RowOptions:
     """Options of a reader of rows."""
 

@@ -10,12 +10,12 @@ import errno
 import os
 import threading
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from headrace.errors import HeadraceError, SpoolError
 from headrace.kernel.rows import File, IndexBuild, Reader, RowIndex, reading
+from headrace.record import record
 from headrace.store.rows import checkpoints
 from headrace.store.rows.row_file import INTERVAL
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from headrace.store.rows.row_file import RowOptions
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class IndexedRows:
     """A row index, and the file that its offsets are in.
 

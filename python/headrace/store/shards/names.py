@@ -7,10 +7,10 @@ belong to other programs.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from headrace.errors import UsageError
+from headrace.record import record
 
 DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 """The directory value of records without a value, as Hive and Spark write it."""
@@ -46,7 +46,7 @@ _ATTEMPT = re.compile(r"task-[0-9]{8,18}-[0-9a-f]{16}")
 _ESCAPED = re.compile(r"[\x00-\x1f\x7f\"#%'*/:=?\\{\[\]^]")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SetNames:
     """The names of one set's files.
 
