@@ -14,11 +14,18 @@ import pytest
 import zstandard
 
 import headrace
-from headrace.api.formats import arrow, as_parquet
+from headrace.api.formats import (
+    CODECS,
+    FORMATS,
+    Layout,
+    arrow,
+    as_parquet,
+    load,
+    target,
+)
 from headrace.api.formats.arrow import MisfitError, TooManyColumnsError
 from headrace.api.formats.as_table import columns_of
 from headrace.api.formats.first_rows import FIRST_ROWS, LateColumnError
-from headrace.api.formats.registry import CODECS, FORMATS, Layout, load, target
 from headrace.errors import MissingExtraError, SpoolError, UsageError
 from headrace.kernel.rows import codecs
 

@@ -9,8 +9,8 @@ import time
 
 import pytest
 
+from headrace.cli.flags import COMMON
 from headrace.cli.help.completions import SHELLS
-from headrace.cli.options.flags import COMMON
 from headrace.cli.registry import COMMANDS, first_words, load
 
 BASH = shutil.which("bash")

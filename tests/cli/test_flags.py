@@ -7,13 +7,13 @@ import pytest
 
 import headrace
 from headrace.api import options as families
-from headrace.api.formats.registry import FORMATS
+from headrace.api.formats import FORMATS
 from headrace.api.graph.graph import Graph
 from headrace.api.graph.spark import SparkGraph
 from headrace.api.log.replay import Replay
 from headrace.api.open import open as open_dataset
 from headrace.api.recompress import recompress
-from headrace.cli.options.flags import COMMON, FLAGS
+from headrace.cli.flags import COMMON, FLAGS
 from headrace.cli.registry import COMMANDS, load
 from headrace.demo.sample import write_sample
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from headrace.cli.progress import PATIENCE
+from headrace.cli.console import PATIENCE
 from headrace.pipeline.run.session import Session
 
 PIPELINE = """

@@ -10,8 +10,7 @@ from contextlib import suppress
 
 import pytest
 
-from headrace.cli.console import Console
-from headrace.cli.progress import bar
+from headrace.cli.console import Console, bar
 
 
 class Clock:

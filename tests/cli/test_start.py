@@ -32,6 +32,7 @@ def one_row(tmp_path):
     [
         pytest.param(["count"], 60, id="count"),
         pytest.param(["head"], 60, id="head"),
+        pytest.param(["query", "n"], 60, id="query"),
     ],
 )
 def test_a_command_over_one_row_imports_few_modules(one_row, arguments, most):

@@ -12,10 +12,10 @@ from typing import get_args
 import pytest
 
 import headrace
+from headrace.cli.argument import build
 from headrace.cli.events import EVENTS, EventName
+from headrace.cli.flags import COMMON
 from headrace.cli.help.reference import reference
-from headrace.cli.options.flags import COMMON
-from headrace.cli.parser import build
 from headrace.cli.registry import COMMANDS, load
 from tests.docs.markdown import words_of
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from headrace.errors import HeadraceError
 from headrace.kernel.programs import Program
 from headrace.logical.encode.compiler import compile_query
-from headrace.logical.names.resolution import read_query
+from headrace.logical.resolution import read_query
 from tests.examples import often
 
 MANUAL = (Path(__file__).parents[2] / "docs/language.md").read_text()

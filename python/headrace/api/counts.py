@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headrace.api.choices import refuse_other
-from headrace.api.local_engine import refuse_for_local
-from headrace.api.options import EngineOptions, refuse_unknown
+from headrace.api.options import (
+    EngineOptions,
+    refuse_for_local,
+    refuse_other,
+    refuse_unknown,
+)
 from headrace.errors import UnusableTableError, UsageError
 from headrace.kernel.tally import Stats, Tally
 from headrace.store.files.source import total_size

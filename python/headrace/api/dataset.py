@@ -27,7 +27,7 @@ from headrace.errors import (
 )
 from headrace.kernel.rows import reading
 from headrace.record import record, replace
-from headrace.store.files.open_files import Closing
+from headrace.store.files.opened import Closing
 from headrace.store.files.source import expand
 from headrace.store.rows.row_file import RowFile, RowOptions, row_file
 
@@ -444,7 +444,7 @@ class Dataset(Closing, Sequence[T_co]):
         matches as in `KeyIndex.get`. Rows in which the field is missing, null or nested do not
         match; bad lines are skipped.
         """
-        from headrace.api.named_sources import refuse_times
+        from headrace.api.query import refuse_times
         from headrace.kernel.key_index import request
 
         refuse_times(self.files(), "get looks through all lines", "use a query")

@@ -6,12 +6,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from headrace.api.bad_rows import as_line
-from headrace.api.choices import refuse_other
 from headrace.api.index.build import where_of
 from headrace.api.index.key import KeyIndex, warn_of_index
 from headrace.api.index.key_build import fields_of, no_row_has_key, warn_of_keyless
-from headrace.api.named_sources import refuse_shared_pipes
-from headrace.api.options import JoinOptions, refuse_unknown
+from headrace.api.options import JoinOptions, refuse_other, refuse_unknown
+from headrace.api.query import refuse_shared_pipes
 from headrace.api.results import Result
 from headrace.engines.local.join import JoinRun, JoinTerms
 from headrace.errors import KeyIndexError, UsageError

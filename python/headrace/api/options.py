@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
+from headrace.errors import UsageError
+
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -356,3 +358,22 @@ class ShardOptions(TypedDict, total=False):
     """a set without rows may replace one with rows"""
     grace: float
     """seconds that replaced files stay for their readers [default: 600]"""
+
+
+def refuse_other(name: str, value: object, choices: Sequence[object]) -> None:
+    """Raise if the value of an option is none of its choices.
+
+    >>> refuse_other("how", "outer", ("inner", "left"))
+    Traceback (most recent call last):
+    headrace.errors.UsageError: how is one of 'inner', 'left', not 'outer'
+    """
+    if value not in choices:
+        known = ", ".join(repr(choice) for choice in choices)
+        raise UsageError(f"{name} is one of {known}, not {value!r}")
+
+
+def refuse_for_local(**options: object) -> None:
+    """Raise for options that only Spark has."""
+    for name, value in options.items():
+        if value is not None:
+            raise UsageError(f"{name} is for engine='spark' (--engine spark)")

@@ -5,23 +5,27 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Unpack
 
-from headrace.api.choices import refuse_other
-from headrace.api.local_engine import refuse_for_local
-from headrace.api.named_sources import refuse_shared_pipes, refuse_times
 from headrace.api.open import open as open_dataset
-from headrace.api.options import QueryOptions, refuse_unknown
+from headrace.api.options import (
+    QueryOptions,
+    refuse_for_local,
+    refuse_other,
+    refuse_unknown,
+)
 from headrace.api.results import QueryResult
 from headrace.engines.query import options as engine
 from headrace.engines.query.scan import QueryInput
 from headrace.errors import UsageError
 from headrace.kernel.programs import Frame, available_threads
 from headrace.kernel.values import DEEPEST
-from headrace.language.bindings import bindings_of, refuse_unused
+from headrace.language.tokens import bindings_of, refuse_unused
 from headrace.logical.encode.compiler import unknown_source
 from headrace.physical.query_plan import RowPlan, StreamPlan, plan_query
 from headrace.store.files.units import parse_size
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from headrace.api.dataset import Dataset
     from headrace.engines.query.run import Engine
     from headrace.engines.query.scan import Rows
@@ -206,3 +210,22 @@ def _refuse_shape(shape: str | None, *, is_row: bool) -> None:
             f"shape={shape!r} (--{shape}) is about the answer of all rows; the query is "
             "about each row: write $.rows().map(...)"
         )
+
+
+def refuse_times(files: Iterable[Rows], reason: str, instead: str) -> None:
+    """Raise for lines with certain times where whole files are read."""
+    for rows in files:
+        if rows.source.times is not None:
+            raise UsageError(
+                f"{rows.source.location}: {reason}; leave out since and until, or {instead}"
+            )
+
+
+def refuse_shared_pipes(opened: Iterable[tuple[Rows, ...]]) -> None:
+    """Raise if two readers share a pipe: each would get a part of its rows."""
+    readers: dict[str | int, Rows] = {}
+    for rows in (rows for files in opened for rows in files if rows.source.is_pipe):
+        source = rows.source
+        pipe = source.location if source.origin is None else id(source.origin)
+        if readers.setdefault(pipe, rows) is not rows:
+            raise UsageError(f"{source.location}: a pipe can be read only once")

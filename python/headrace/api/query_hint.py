@@ -17,7 +17,7 @@ from headrace.engines.query.scan import QueryInput
 from headrace.errors import HeadraceError
 from headrace.kernel import values
 from headrace.language import ast
-from headrace.language.routine import deep
+from headrace.language.traversal import deep
 from headrace.logical.absent_fields import (
     MOST_ROWS,
     AbsentFields,

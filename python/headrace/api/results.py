@@ -6,16 +6,17 @@ import os
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
-from headrace.api.formats.registry import Layout, load, named, target
+from headrace.api.formats import Layout, load, named, target
 from headrace.engines.query.options import warn_of_memory
 from headrace.engines.query.report import RunReport
 from headrace.engines.query.run import LocalEngine
 from headrace.errors import HeadraceError, MissingExtraError, UsageError
 from headrace.kernel.programs import Program
 from headrace.kernel.values import DEEPEST, MAX_DEPTH, parse
-from headrace.language.routine import deep
+from headrace.language.traversal import deep
 from headrace.logical.encode.compiler import compile_query
-from headrace.logical.names.resolution import read_query
+from headrace.logical.resolution import read_query
+from headrace.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-    from headrace.api.formats.registry import FormatName
+    from headrace.api.formats import FormatName
     from headrace.api.options import Errors
     from headrace.engines.query.run import Engine
     from headrace.engines.query.scan import QueryInput

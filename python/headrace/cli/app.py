@@ -69,7 +69,7 @@ def _main(arguments: Sequence[str]) -> int:
 
 
 def _dispatch(arguments: Sequence[str], console: Console) -> int:
-    from headrace.cli.parser import build, events_of, parse
+    from headrace.cli.argument import build, events_of, parse
     from headrace.cli.registry import group, load
 
     console.json = (events_of(arguments) or default_events()) == "json"

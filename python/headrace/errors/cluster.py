@@ -5,16 +5,6 @@ from __future__ import annotations
 from headrace.errors.error import HeadraceError
 
 
-class MissingExtraError(HeadraceError, ImportError):
-    """A package that only one feature needs is not installed."""
-
-    WHAT = "{package} is not installed"
-    ADVICE = "run: pip install 'headrace[{extra}]'"
-
-    extra: str
-    package: str
-
-
 class JavaNotFoundError(HeadraceError):
     """Spark cannot be started without Java."""
 

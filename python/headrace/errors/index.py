@@ -92,29 +92,6 @@ class KeyIndexLockedError(LockedError):
     ADVICE = "wait until it is done"
 
 
-class QueryFailedError(HeadraceError):
-    """A query met a value it cannot be computed on. `offset` is a character of the query."""
-
-    query: str
-    offset: int
-    reason: str
-
-    @property
-    def what(self) -> str:
-        """Why, and where in the query."""
-        near = self.query[self.offset : self.offset + 40]
-        return f"{self.reason}, at column {self.offset + 1} of the query: {near}"
-
-
-class MemoryExceededError(HeadraceError):
-    """A query that holds all its elements in memory has too many of them."""
-
-    WHAT = "the query must hold more than {limit} bytes of elements at once"
-    ADVICE = "raise memory (--memory), or filter before it sorts, groups or joins"
-
-    limit: int
-
-
 class JoinTooLargeError(HeadraceError):
     """The right side of a join does not fit into memory. `key` has the fields of the join."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.errors.error import ByteError, HeadraceError, LockedError, PathError
+from headrace.errors.error import HeadraceError, LockedError, LogDamagedError, PathError
 
 
 class LogLockedError(LockedError):
@@ -20,31 +20,6 @@ class LogBusyError(LogLockedError):
         "let it do so (`headrace log append --codec zstd --retain-age 7d "
         "--retain-bytes 10GiB`, or LogWriter), or wait until it is done"
     )
-
-
-class LogDamagedError(ByteError):
-    """A file of a log is not what was written, and a crash does not explain it."""
-
-    WHAT = "{path}: byte {offset}: {reason}"
-    ADVICE = (
-        "bring the file back from a backup, or see what is left with "
-        "`headrace log check` and give up the rest with `headrace log recover --repair`"
-    )
-
-
-class DamagedLineError(LogDamagedError):
-    """A line of a log is not what was written; later lines may be."""
-
-    ADVICE = (
-        "bring the file back from a backup, or read past the line: "
-        "`headrace log cat --on-error skip`, Log.range(on_error='skip')"
-    )
-
-
-class DamagedEntryError(LogDamagedError):
-    """An entry of an index of a log is damaged; its line may be good."""
-
-    ADVICE = "`headrace log recover --repair` makes it again from its line"
 
 
 class LineGivenUpError(LogDamagedError):

@@ -7,25 +7,18 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.errors import UsageError
 from headrace.language import ast, traversal
-from headrace.language.bindings import UNBOUND
 from headrace.language.grammar.cursor import DEEPEST, Cursor, Parser
 from headrace.language.grammar.steps import postfix
-from headrace.language.precedence import (
-    ONE_ONLY,
-    SIGN_OPERATORS,
-    WORD_OPERATORS,
-    Level,
-)
-from headrace.language.routine import Routine, run
-from headrace.language.tokens import TokenKind
+from headrace.language.literals import ONE_ONLY, SIGN_OPERATORS, WORD_OPERATORS, Level
+from headrace.language.tokens import UNBOUND, TokenKind
+from headrace.language.traversal import Routine, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headrace.errors import QuerySyntaxError
     from headrace.language.ast import Node
-    from headrace.language.bindings import Bindings
-    from headrace.language.tokens import Token
+    from headrace.language.tokens import Bindings, Token
 
 MOST_TERMS = 3000
 """Maximum number of terms in a chain of arithmetic."""

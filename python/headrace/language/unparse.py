@@ -12,9 +12,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from headrace.language import ast
-from headrace.language.precedence import SIGN_OPERATORS, Level
-from headrace.language.routine import Routine, run
+from headrace.language.literals import SIGN_OPERATORS, Level
 from headrace.language.tokens import KEYWORDS
+from headrace.language.traversal import Routine, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

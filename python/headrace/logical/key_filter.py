@@ -55,15 +55,6 @@ def of_condition(tree: ast.Node) -> KeyFilter | None:
     return _filter([(None, tree)])
 
 
-def of_answer(tree: ast.Node) -> KeyFilter | None:
-    """Return the key filter of a row query whose answer is not null."""
-    match tree:
-        case ast.Conditional(test, _, ast.Literal(None)):
-            return of_condition(test)
-        case _:
-            return None
-
-
 class JoinKey(NamedTuple):
     """Fields of the key of a join; `is_array`: the key is the array of their values."""
 

@@ -6,13 +6,13 @@ import json
 from typing import TYPE_CHECKING
 
 from headrace.language import ast
-from headrace.language.bindings import UNBOUND
-from headrace.language.routine import deep
+from headrace.language.tokens import UNBOUND
+from headrace.language.traversal import deep
 from headrace.language.unparse import unparse
 from headrace.logical import key_filter
 from headrace.logical.demand import fields_of
 from headrace.logical.named_sources import lifted
-from headrace.logical.names.resolution import read_query
+from headrace.logical.resolution import read_query
 from headrace.logical.stream_plan import (
     JoinStage,
     StreamPlan,
@@ -27,7 +27,7 @@ from headrace.record import replace
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from headrace.language.bindings import Bindings
+    from headrace.language.tokens import Bindings
     from headrace.logical.demand import Fields
     from headrace.logical.stream_plan import Stage
     from headrace.store.rows.demand import KeyFilter, KeyValue

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 from headrace.errors import QueryMeaningError, UsageError
 from headrace.kernel.programs import Program
 from headrace.language import ast, traversal
-from headrace.language.bindings import UNBOUND
-from headrace.language.routine import deep
-from headrace.logical import key_filter
+from headrace.language.tokens import UNBOUND
+from headrace.language.traversal import deep
 from headrace.logical.demand import NOTHING, fields_of, of_elements, union
 from headrace.logical.encode.compiler import compile_query
-from headrace.logical.names.resolution import read_query
+from headrace.logical.resolution import read_query
 from headrace.logical.steps import is_rows, reads_other_rows
 from headrace.record import record, replace
 from headrace.store.rows.demand import Lanes
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from headrace.kernel.programs import PruneCode
-    from headrace.language.bindings import Bindings
+    from headrace.language.tokens import Bindings
     from headrace.logical import stream_plan as logical
     from headrace.logical.demand import Fields
     from headrace.logical.grouping import SlotKind
@@ -247,8 +246,8 @@ def _planned(
         main = RowPlan(
             planner.program(tree),
             fields_of(tree),
-            planner.found_by(key_filter.of_condition(tree)),
-            planner.found_by(key_filter.of_answer(tree)),
+            planner.found_by(_keys_of(tree)) if matches else None,
+            planner.found_by(_keys_of(_chosen_rows(tree))),
         )
     else:
         main = planner.all_rows(plan)
@@ -256,6 +255,24 @@ def _planned(
     places = any(map(_reads_place, trees))
     names = tuple(sources.items())
     return QueryPlan(main, tuple(planner.questions), names, places, given, chosen, key)
+
+
+def _keys_of(condition: ast.Node | None) -> KeyFilter | None:
+    """Return the keys of which a row must have one to pass a condition."""
+    if condition is None:
+        return None
+    from headrace.logical.key_filter import of_condition
+
+    return of_condition(condition)
+
+
+def _chosen_rows(tree: ast.Node) -> ast.Node | None:
+    """Return the condition on the rows whose answer is not null, if the query has one."""
+    match tree:
+        case ast.Conditional(test, _, ast.Literal(None)):
+            return test
+        case _:
+            return None
 
 
 def _refuse_rows(text: str, key: ast.Node) -> None:
@@ -410,6 +427,8 @@ class _Planner:
     def stream(self, plan: logical.StreamPlan) -> StreamPlan:
         if self._where is not None and plan.source is None:
             plan = replace(plan, stages=(_chosen_by(self._where), *plan.stages))
+        from headrace.logical.key_filter import of_stream
+
         stages = tuple(self._stage(stage) for stage in plan.stages)
         rest = None if plan.rest is None else self.program(plan.rest)
         return StreamPlan(
@@ -423,7 +442,7 @@ class _Planner:
             lanes(plan),
             None if plan.prune is None else self._prune(plan.prune),
             None if plan.order is None else self._order(plan.order),
-            self.found_by(key_filter.of_stream(plan)),
+            self.found_by(of_stream(plan)),
             None if plan.group is None else self._group(plan.group),
             plan.slots,
             _column(plan.stages),
@@ -458,7 +477,7 @@ class _Planner:
         if self._where is not None:
             stages = (self._stage(_chosen_by(self._where)), *stages)
             read = union([read, fields_of(self._where)])
-            keys = self.found_by(key_filter.of_condition(self._where))
+            keys = self.found_by(_keys_of(self._where))
         each = PlainStage("each", self._code(ast.ArrayLiteral((tree,))))
         lanes = Lanes(read, fields_of(tree), selective=True)
         return StreamPlan(None, (*stages, each), "lines", lanes=lanes, keys=keys)
@@ -468,6 +487,7 @@ class _Planner:
 
     def _stage(self, stage: logical.Stage) -> StagePlan:
         from headrace.logical import stream_plan as logical
+        from headrace.logical.key_filter import of_join
 
         match stage:
             case logical.StreamStage(kind, program, count):
@@ -476,7 +496,7 @@ class _Planner:
             case logical.JoinStage():
                 key, right_key = self._code(stage.key), self._code(stage.right_key)
                 right = self.stream(stage.right)
-                fields = self.found_by(key_filter.of_join(stage))
+                fields = self.found_by(of_join(stage))
                 return JoinPlan(stage.kind, key, right, right_key, stage.name, fields)
             case logical.ZipStage():
                 return ZipPlan(self.stream(stage.right), stage.longest)

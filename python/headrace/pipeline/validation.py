@@ -12,7 +12,7 @@ from headrace.physical.query_plan import row_program
 from headrace.pipeline.plan.lowering import join_plan, key_query, step_of
 from headrace.pipeline.spec import HOW, Dedupe, GraphIndex, Join, Sort, kind_of, texts
 from headrace.pipeline.state.indexes import build_of
-from headrace.store.files.patterns import is_url
+from headrace.store.files.source import is_url
 from headrace.store.files.units import parse_size
 from headrace.store.shards import options as shard_options
 

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from headrace.api.formats import arrow
+from headrace.api.formats import Layout, arrow
 from headrace.api.formats.arrow import MisfitError
-from headrace.api.formats.registry import Layout
 from tests.reference.slow_tables import (
     first_misfit,
     has_empty_objects,

@@ -25,7 +25,7 @@ except ImportError as error:
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from headrace.api.formats.registry import Layout
+    from headrace.api.formats import Layout
     from headrace.kernel.columns import FilledColumns, Shape
 
 __all__ = ["as_reader", "as_table", "batches", "pa"]

@@ -14,7 +14,7 @@ from headrace.kernel.cells import csv_header, csv_records
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from headrace.api.formats.registry import Layout
+    from headrace.api.formats import Layout
 
 
 def write(answers: Iterator[bytes], layout: Layout) -> Iterator[bytes]:

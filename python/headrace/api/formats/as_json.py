@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from headrace.api.formats.registry import Layout
+    from headrace.api.formats import Layout
 
 
 def write(answers: Iterator[bytes], _layout: Layout) -> Iterator[bytes]:

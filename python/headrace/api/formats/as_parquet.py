@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-    from headrace.api.formats.registry import Layout
+    from headrace.api.formats import Layout
 
 
 GROUP_BYTES = 64 << 20

@@ -22,7 +22,7 @@ from headrace.kernel.cells import VALUE, cells, new_columns
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from headrace.api.formats.registry import Layout
+    from headrace.api.formats import Layout
 
 WIDEST = 40
 """Characters of a value that are shown at most."""

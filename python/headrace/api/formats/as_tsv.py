@@ -14,7 +14,7 @@ from headrace.kernel.cells import cells
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from headrace.api.formats.registry import Layout
+    from headrace.api.formats import Layout
 
 _ESCAPES = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"})
 

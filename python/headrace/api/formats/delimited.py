@@ -26,7 +26,7 @@ from headrace.logical.encode.compiler import compile_query
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from headrace.api.formats.registry import Layout
+    from headrace.api.formats import Layout
 
 
 class OtherLengthError(HeadraceError):

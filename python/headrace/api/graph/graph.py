@@ -45,8 +45,7 @@ from headrace.kernel.graph import (
     stats_of,
 )
 from headrace.kernel.rows import SidecarError, reading
-from headrace.store.files.open_files import Closing
-from headrace.store.files.opened import OpenedFile
+from headrace.store.files.opened import Closing, OpenedFile
 
 if TYPE_CHECKING:
     import os

@@ -133,7 +133,7 @@ def refuse_unfit(engine: Engine, wanted: ScanOptions) -> None:
 
             check_master(engine.master)
     elif engine != Engine():
-        from headrace.api.local_engine import refuse_for_local
+        from headrace.api.options import refuse_for_local
 
         refuse_for_local(**engine._asdict() | {"name": None})
 

@@ -35,7 +35,7 @@ from headrace.errors import (
 )
 from headrace.kernel.key_index import Key, request, request_of_json
 from headrace.kernel.values import DEEPEST, MAX_DEPTH
-from headrace.store.files.open_files import Closing
+from headrace.store.files.opened import Closing
 from headrace.store.files.units import parse_size
 from headrace.store.index import file as files
 from headrace.store.index import key as store

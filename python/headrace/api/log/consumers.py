@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from headrace.errors import UsageError
-from headrace.store.files.open_files import Closing
+from headrace.store.files.opened import Closing
 from headrace.store.log.names import LogNames
 from headrace.store.log.read.consumers import Checkpoints
 from headrace.store.log.read.follow import POLL, poll_forever

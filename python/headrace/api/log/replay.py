@@ -10,7 +10,7 @@ from headrace.api.options import ReplayOptions, refuse_unknown
 from headrace.errors import UsageError
 from headrace.kernel.log import picks_in
 from headrace.kernel.values import parse
-from headrace.store.files.open_files import Closing
+from headrace.store.files.opened import Closing
 from headrace.store.files.units import between, parse_time
 from headrace.store.log.read.partitions import find_partitions
 from headrace.store.log.read.replay import Player, ReplayRange

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.cli.argument import FILES
-from headrace.cli.options.flags import BAD_ROWS, flag
+from headrace.cli.flags import BAD_ROWS, flag
 from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ ARGUMENTS = (
 def run(options: Namespace, console: Console) -> int:
     """Print the lines, or write them to a file."""
     from headrace.api.convert import convert
-    from headrace.api.formats.registry import target
+    from headrace.api.formats import target
     from headrace.cli.console import ending_cleanly
     from headrace.cli.io.inputs import files, watching
     from headrace.cli.io.results import errors_to, policy, say_bad

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headrace.cli.argument import FILES
-from headrace.cli.options.flags import ENGINE, READING, TIMES, flag
+from headrace.cli.flags import ENGINE, READING, TIMES, flag
 from headrace.cli.registry import Example
 from headrace.errors import HeadraceError
 

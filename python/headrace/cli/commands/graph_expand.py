@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.options.flags import ENGINE, flag
+from headrace.cli.flags import ENGINE, flag
 from headrace.cli.options.graph import ACCESS, FIELDS, FOLLOWED, FORMAT
 from headrace.cli.registry import Example
 
@@ -150,7 +150,7 @@ def _by_engine(
     graph: Graph, options: Namespace, console: Console
 ) -> Graph | SparkGraph:
     """Return the graph of the chosen engine."""
-    from headrace.api.local_engine import refuse_for_local
+    from headrace.api.options import refuse_for_local
 
     if options.engine == "local":
         refuse_for_local(master=options.master, partition_bytes=options.partition_bytes)

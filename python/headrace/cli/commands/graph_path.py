@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.cli.argument import Argument
-from headrace.cli.options.flags import flag
+from headrace.cli.flags import flag
 from headrace.cli.options.graph import ACCESS, FIELDS, FOLLOWED, FORMAT
 from headrace.cli.registry import Example
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.argument import Argument
-from headrace.cli.parser import build
+from headrace.cli.argument import Argument, build
 from headrace.cli.registry import COMMANDS, Example, find, first_words, group, load
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from headrace.cli.argument import TO_INDEX
-from headrace.cli.options.flags import ENGINE, flag
+from headrace.cli.flags import ENGINE, flag
 from headrace.cli.options.index import BUILDING
 from headrace.cli.registry import Example
 

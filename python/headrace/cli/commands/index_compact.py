@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.options.flags import flag
+from headrace.cli.flags import flag
 from headrace.cli.options.index import ONE_INDEX
 from headrace.cli.registry import Example
 

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from headrace.cli.argument import INDEXED
-from headrace.cli.options.flags import flag
+from headrace.cli.flags import flag
 from headrace.cli.options.index import PLACES
 from headrace.cli.registry import Example
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from headrace.cli.argument import FILE, FILES
 from headrace.cli.console import counted
-from headrace.cli.options.flags import BAD_ROWS, READING, flag
+from headrace.cli.flags import BAD_ROWS, READING, flag
 from headrace.cli.registry import Example
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from headrace.cli.argument import LOG
+from headrace.cli.flags import flag
 from headrace.cli.io.rejected_records import refused_records
-from headrace.cli.options.flags import flag
 from headrace.cli.registry import Example
 from headrace.errors import RefusedRecordError, UnwritableError
 

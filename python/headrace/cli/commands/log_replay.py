@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.cli.argument import LOG
-from headrace.cli.options.flags import flag
+from headrace.cli.flags import flag
 from headrace.cli.options.log import DAMAGED, TIMES_OF_LOGS
 from headrace.cli.registry import Example
 
@@ -85,8 +85,7 @@ def run(options: Namespace, console: Console) -> int:
 def _play(player: Player, partitions: Sequence[Partition], console: Console) -> None:
     import time
 
-    from headrace.cli.console import counted
-    from headrace.cli.progress import Replaying
+    from headrace.cli.console import Replaying, counted
 
     shown = Replaying(player)
     latest = 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.cli.argument import LOG
-from headrace.cli.options.flags import flag
+from headrace.cli.flags import flag
 from headrace.cli.registry import Example
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from headrace.cli.argument import PIPELINE
 from headrace.cli.console import counted
+from headrace.cli.flags import flag
 from headrace.cli.io.pipeline_text import RunBar
-from headrace.cli.options.flags import flag
 from headrace.cli.registry import Example
 from headrace.store.files.units import format_size
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headrace.api.formats.registry import FORMATS
+from headrace.api.formats import FORMATS
 from headrace.cli.argument import FILES, Argument
-from headrace.cli.options.flags import BAD_ROWS, ENGINE, READING, TIMES, flag
+from headrace.cli.flags import BAD_ROWS, ENGINE, READING, TIMES, flag
 from headrace.cli.registry import Example
+from headrace.errors import UsageError
+from headrace.kernel.values import parse
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -154,7 +158,6 @@ ARGUMENTS = (
 def run(options: Namespace, console: Console) -> int:
     """Print the answers."""
     from headrace.cli.io.inputs import files, open_dataset, stdin_waits
-    from headrace.cli.io.query_text import args_of, choose_format, take_query
     from headrace.cli.io.results import deliver, errors_to, format_of, policy
     from headrace.errors import SourceNotFoundError, UsageError
 
@@ -235,8 +238,7 @@ def _swapped(options: Namespace, error: SourceNotFoundError) -> HeadraceError:
 
 
 def _explain(options: Namespace, console: Console) -> None:
-    from headrace.cli.io.query_text import args_of
-    from headrace.language.bindings import bindings_of
+    from headrace.language.tokens import bindings_of
     from headrace.physical.distribution import described
     from headrace.physical.explain import explain
     from headrace.physical.query_plan import plan_query
@@ -334,3 +336,74 @@ def _said(counts: QueryStats | Counts) -> str:
         f"rows {counts.rows} = emitted {counts.emitted} + filtered {counts.filtered} "
         f"+ skipped {counts.skipped} + blank {counts.blank}{outside}"
     )
+
+
+LONGEST = 1 << 20
+"""Bytes of a query in a file."""
+
+
+def take_query(options: Namespace) -> None:
+    """Read the query of --query-file; the first argument is a FILE then."""
+    if options.query_file is None:
+        if options.query is None:
+            raise UsageError(
+                "give a QUERY, or --query-file FILE; see `headrace query --help`"
+            )
+        return
+    if options.query is not None:
+        options.files = [options.query, *options.files]
+    options.query = _text(options.query_file)
+
+
+def _text(path: str) -> str:
+    if path == "-":
+        content = sys.stdin.buffer.read(LONGEST + 1)
+    else:
+        with Path(path).open("rb") as file:
+            content = file.read(LONGEST + 1)
+    if len(content) > LONGEST:
+        raise UsageError(
+            f"{path}: longer than 1 MiB; --query-file reads a query, not rows"
+        )
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError(
+            f"{path}: byte {error.start} is not UTF-8; save the query as UTF-8 text"
+        ) from None
+
+
+def args_of(options: Namespace) -> dict[str, object]:
+    """Return the values of --arg and --argjson by name."""
+    args: dict[str, object] = {}
+    for option, given in (("--arg", options.arg), ("--argjson", options.argjson)):
+        for name, text in given or ():
+            if name in args:
+                raise UsageError(f"{option} {name}: ${name} is given twice")
+            args[name] = text if option == "--arg" else _json(name, text)
+    return args
+
+
+def _json(name: str, text: str) -> object:
+    try:
+        value = parse(text.encode())
+    except ValueError as error:
+        reason = str(error)
+    else:
+        if text.strip():
+            return value
+        reason = "it is empty"
+    message = f"--argjson {name}={text}: not JSON: {reason}; for a text write --arg"
+    raise UsageError(message)
+
+
+def choose_format(options: Namespace) -> None:
+    """Turn --raw and --tsv into --format."""
+    chosen = [
+        *([options.format] if options.format else []),
+        *(["raw"] if options.raw else []),
+        *(["tsv"] if options.tsv else []),
+    ]
+    if len(set(chosen)) > 1:
+        raise UsageError(f"{' and '.join(chosen)}: answers have one format; choose one")
+    options.format = chosen[0] if chosen else None

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headrace.cli.argument import FILE, Argument
-from headrace.cli.options.flags import READING
+from headrace.cli.flags import READING
 from headrace.cli.registry import Example
 from headrace.errors import RowOutOfRangeError
 

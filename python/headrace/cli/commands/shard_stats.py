@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from headrace.cli.argument import SET
 from headrace.cli.console import counted
-from headrace.cli.options.flags import flag
+from headrace.cli.flags import flag
 from headrace.cli.registry import Example
 from headrace.store.files.units import format_size
 

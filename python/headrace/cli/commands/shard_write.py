@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from headrace.cli.argument import FILES
 from headrace.cli.console import counted
-from headrace.cli.options.flags import BAD_ROWS, READING, WRITING, flag
+from headrace.cli.flags import BAD_ROWS, READING, WRITING, flag
 from headrace.cli.registry import Example
 from headrace.store.files.units import format_size
 

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from headrace.cli.argument import FILES
-from headrace.cli.options.flags import READING, TIMES, flag
+from headrace.cli.flags import READING, TIMES, flag
 from headrace.cli.registry import Example
 from headrace.errors import UsageError
 
@@ -134,7 +134,7 @@ def _only(files: Sequence[str]) -> str:
     """Return the one file to follow, or raise if it cannot be followed."""
     from glob import has_magic
 
-    from headrace.store.files.patterns import is_url
+    from headrace.store.files.source import is_url
 
     if len(files) > 1:
         raise UsageError(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import starmap
 from typing import TYPE_CHECKING
 
-from headrace.cli.options.flags import COMMON
+from headrace.cli.flags import COMMON
 from headrace.cli.registry import COMMANDS, first_words, group, load
 
 if TYPE_CHECKING:

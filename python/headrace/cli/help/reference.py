@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from headrace.cli.console import Console
 from headrace.cli.events import EVENTS
-from headrace.cli.options.flags import COMMON, READING
+from headrace.cli.flags import COMMON, READING
 from headrace.cli.registry import COMMANDS, load
 
 if TYPE_CHECKING:

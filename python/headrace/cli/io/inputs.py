@@ -13,8 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import headrace
-from headrace.cli.console import OutputClosedError
-from headrace.cli.progress import BAR_EVERY
+from headrace.cli.console import BAR_EVERY, OutputClosedError
 from headrace.errors import UsageError
 from headrace.store.files.source import STDIN, total_size
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.api.formats.registry import load, named, target
+from headrace.api.formats import load, named, target
 from headrace.cli.console import ending_cleanly
 from headrace.cli.io.inputs import watching
 from headrace.errors import UsageError
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headrace.api.dataset import Dataset
-    from headrace.api.formats.registry import Format
+    from headrace.api.formats import Format
     from headrace.api.options import Errors
     from headrace.api.results import QueryResult
     from headrace.cli.console import Console

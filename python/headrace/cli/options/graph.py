@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.cli.options.flags import flag
+from headrace.cli.flags import flag
 
 FIELDS = (
     flag("--from-field", otherwise="that of the graph index, else from"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace.cli.argument import INDEXED
-from headrace.cli.options.flags import flag
+from headrace.cli.flags import flag
 
 PLACES = (flag("--index", otherwise="beside FILE"), flag("--index-dir"))
 

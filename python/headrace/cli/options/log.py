@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.cli.options.flags import flag
+from headrace.cli.flags import flag
 
 TIMES_OF_LOGS = (flag("--since"), flag("--until"))
 

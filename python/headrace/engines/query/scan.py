@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 from headrace.errors import (
     BadRowError,
     HeadraceWarning,
-    KeyIndexError,
     RowFailedError,
     UnusableTableError,
 )
@@ -289,6 +288,7 @@ class Scanner:
             yield from self._read_rows(file, queries, scan, sharing)
             return
         from headrace.engines.query.skipped import SkippedByIndex
+        from headrace.errors import KeyIndexError
 
         lines = SkippedByIndex(
             keyed, queries[0], reverse=scan.reverse, as_emitted=scan.all_emitted

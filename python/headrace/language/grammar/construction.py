@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from headrace.errors import QuerySyntaxError
     from headrace.language.ast import Node
     from headrace.language.grammar.cursor import Cursor, Parser
-    from headrace.language.routine import Routine
     from headrace.language.tokens import Token
+    from headrace.language.traversal import Routine
 
 _Entry: TypeAlias = ast.Entry | ast.ComputedEntry | ast.Shorthand | ast.Spread
 _Comprehension: TypeAlias = ast.ArrayComprehension | ast.ObjectComprehension

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from headrace.language import ast
 from headrace.language.grammar.cursor import MATCH_HINT
 from headrace.language.grammar.parts import arms, condition, names, parameter
-from headrace.language.precedence import Level
+from headrace.language.literals import Level
 from headrace.language.tokens import TokenKind
 from headrace.record import replace
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from headrace.language.ast import Node
     from headrace.language.grammar.cursor import Cursor, Parser
-    from headrace.language.routine import Routine
+    from headrace.language.traversal import Routine
 
 _WriteStep: TypeAlias = ast.Field | ast.Index | ast.Each | ast.Descend
 

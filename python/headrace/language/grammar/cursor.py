@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import QuerySyntaxError
 from headrace.language.ast import Arg, Literal, Span
-from headrace.language.bindings import UNBOUND
-from headrace.language.tokens import KEYWORDS, Token, TokenKind, tokenize
+from headrace.language.tokens import KEYWORDS, UNBOUND, Token, TokenKind, tokenize
 from headrace.record import record
 
 if TYPE_CHECKING:
     from headrace.language.ast import Call, Located, Node
-    from headrace.language.bindings import Bindings
-    from headrace.language.precedence import Level
-    from headrace.language.routine import Routine
+    from headrace.language.literals import Level
+    from headrace.language.tokens import Bindings
+    from headrace.language.traversal import Routine
 
 DEEPEST = 1000
 """Greatest limit of depth that a caller may set."""

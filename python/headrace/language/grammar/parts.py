@@ -12,7 +12,7 @@ from headrace.language.tokens import TokenKind
 if TYPE_CHECKING:
     from headrace.language.ast import Node
     from headrace.language.grammar.cursor import Cursor, Parser
-    from headrace.language.routine import Routine
+    from headrace.language.traversal import Routine
 
 
 def names(cursor: Cursor, *, may_rest: bool) -> tuple[tuple[str, ...], str | None]:

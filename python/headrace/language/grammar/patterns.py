@@ -29,7 +29,7 @@ from headrace.language.tokens import LITERAL_WORDS, Token, TokenKind
 if TYPE_CHECKING:
     from headrace.language.ast import Number
     from headrace.language.grammar.cursor import Cursor
-    from headrace.language.routine import Routine
+    from headrace.language.traversal import Routine
 
 KINDS = {kind.value: kind for kind in Kind}
 

@@ -8,8 +8,7 @@ from headrace.kernel.builtins import Builtin, builtins, unknown_group, wrong_lit
 from headrace.language import ast, traversal
 from headrace.logical import grouping
 from headrace.logical.encode import joins
-from headrace.logical.encode.program import KINDS, Id, Tag, constant, number
-from headrace.logical.names.scope import Macro
+from headrace.logical.encode.program import KINDS, Id, Macro, Tag, constant, number
 from headrace.logical.steps import DEEP, RANKS, is_join
 
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
     from headrace.errors import QueryMeaningError
     from headrace.logical.encode.compiler import Compiler
-    from headrace.logical.names.scope import Scope
+    from headrace.logical.encode.program import Scope
 
 
 def call(compiler: Compiler, node: ast.Call, scope: Scope) -> Id:

@@ -18,8 +18,11 @@ from headrace.logical.encode.program import (
     OPERATORS,
     TARGETS,
     Id,
+    Macro,
     ProgramWriter,
+    Scope,
     Tag,
+    Written,
     constant,
     flag,
     many,
@@ -27,7 +30,6 @@ from headrace.logical.encode.program import (
     option,
     text,
 )
-from headrace.logical.names.scope import Macro, Scope, Written
 from headrace.logical.steps import (
     GIVES_ELEMENTS,
     is_chain,

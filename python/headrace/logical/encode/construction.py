@@ -10,7 +10,7 @@ from headrace.logical.encode.program import Id, Tag, flag, many, number, option,
 
 if TYPE_CHECKING:
     from headrace.logical.encode.compiler import Compiler
-    from headrace.logical.names.scope import Scope
+    from headrace.logical.encode.program import Scope
 
 _FORMATS = "as in Python: {x:.2f}, {x:>8}, {x:08.2f}, {x:,}, {x:.1%}, {x:x}"
 

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from headrace.logical.encode.compiler import Compiler
-    from headrace.logical.encode.program import ProgramWriter
-    from headrace.logical.names.scope import Scope
+    from headrace.logical.encode.program import ProgramWriter, Scope
 
 
 def arms(compiler: Compiler, all_arms: Sequence[ast.Arm], scope: Scope) -> bytes:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from headrace.logical.encode.compiler import Compiler
-    from headrace.logical.names.scope import Scope
+    from headrace.logical.encode.program import Scope
 
 
 def pipe(compiler: Compiler, node: ast.Pipe, scope: Scope) -> Id:

@@ -19,7 +19,9 @@ from headrace.errors import QueryMeaningError
 from headrace.language import ast
 from headrace.language.unparse import unparse
 from headrace.logical.encode.program import (
+    Holder,
     Id,
+    Macro,
     Tag,
     flag,
     many,
@@ -27,7 +29,6 @@ from headrace.logical.encode.program import (
     signed,
     text,
 )
-from headrace.logical.names.scope import Holder, Macro
 from headrace.logical.steps import first_write, is_place, is_write
 from headrace.record import replace
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from headrace.logical.encode.compiler import Compiler
-    from headrace.logical.names.scope import Scope
+    from headrace.logical.encode.program import Scope
 
 _OF_DOCUMENT_ONLY = frozenset({"set", "modify", "delete"})
 """Writes whose result has nothing of the old value, or almost nothing."""

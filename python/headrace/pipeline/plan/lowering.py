@@ -9,7 +9,7 @@ from headrace.engines.rows import steps
 from headrace.engines.rows.steps import Ask, Check, Condition, row_by_row
 from headrace.errors import UsageError
 from headrace.language.unparse import unparse
-from headrace.logical.names.resolution import read_query
+from headrace.logical.resolution import read_query
 from headrace.logical.stream_plan import JoinStage, StreamPlan
 from headrace.logical.stream_planner import plan_stream
 from headrace.physical import query_plan

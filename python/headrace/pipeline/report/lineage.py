@@ -20,7 +20,7 @@ from headrace.kernel.columns import Inference
 from headrace.kernel.version import __version__
 from headrace.physical.fragment import fragments
 from headrace.store.files import system
-from headrace.store.files.patterns import is_url
+from headrace.store.files.source import is_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -16,8 +16,7 @@ from headrace.kernel.values import MAX_DEPTH
 from headrace.physical.fragment import fragments
 from headrace.pipeline.spec import texts
 from headrace.pipeline.state.ledger import Input, stamp_of
-from headrace.store.files.patterns import is_url
-from headrace.store.files.source import expand
+from headrace.store.files.source import expand, is_url
 from headrace.store.files.units import parse_size
 from headrace.store.shards.shard_set import ShardSet
 

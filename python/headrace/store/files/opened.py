@@ -10,10 +10,15 @@ place is an error.
 
 from __future__ import annotations
 
+import resource
+import threading
 import time
 import warnings
+import weakref
+from abc import ABC, abstractmethod
+from collections import OrderedDict
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 from headrace.errors import (
     HeadraceError,
@@ -357,3 +362,62 @@ class _Reading:
         data = bytes(data)
         self._ahead = data[size:]
         return data[:size]
+
+
+MOST_OPEN = 128
+
+
+def _most_open() -> int:
+    """Return how many files may stay open: a quarter of the limit of the process."""
+    limit, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MOST_OPEN if limit < 0 else max(min(MOST_OPEN, limit // 4), 1)
+
+
+class Resting(Protocol):
+    """An object that has a file open."""
+
+    def rest(self) -> bool:
+        """Close the file; false if it is in use."""
+        ...
+
+
+class OpenFiles:
+    """The objects that have a file open, the object used last at the end."""
+
+    def __init__(self, most: int | None = None) -> None:
+        self._most = _most_open() if most is None else most
+        self._lock = threading.Lock()
+        self._open: OrderedDict[int, Callable[[], Resting | None]] = OrderedDict()
+
+    def use(self, file: Resting) -> None:
+        """Record that `file` is used now, and close the least recently used ones over the limit."""
+        with self._lock:
+            self._open[id(file)] = weakref.ref(file)
+            self._open.move_to_end(id(file))
+            surplus = len(self._open) - self._most
+            others = list(self._open.items())[:-1] if surplus > 0 else []
+        for key, other in others:
+            if surplus <= 0:
+                return
+            found = other()
+            if found is None or found.rest():
+                surplus -= 1
+                with self._lock:
+                    self._open.pop(key, None)
+
+
+OPEN_FILES = OpenFiles()
+
+
+class Closing(ABC):
+    """An object that is open until `close`, which leaving a `with` calls."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release all resources; a second call does nothing."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()

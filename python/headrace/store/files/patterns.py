@@ -1,6 +1,6 @@
-"""Locations: URLs, and glob patterns of paths.
+"""Glob patterns of paths.
 
-A pattern is as `glob.glob(pattern, recursive=True)`, but ``**`` does not follow links to directories, as in
+As `glob.glob(pattern, recursive=True)`, but ``**`` does not follow links to directories, as in
 shells: a link to a parent directory would list its files again and again.
 """
 
@@ -8,23 +8,12 @@ from __future__ import annotations
 
 import glob
 import os
-import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _DEEP = "**"
-_URL = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
-
-
-def is_url(location: str) -> bool:
-    """Tell a URL from a path.
-
-    >>> is_url("s3://bucket/app.jsonl"), is_url("logs/app.jsonl")
-    (True, False)
-    """
-    return _URL.match(location) is not None
 
 
 def matches(pattern: str) -> list[str]:

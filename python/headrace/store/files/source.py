@@ -34,7 +34,6 @@ from headrace.errors import (
 )
 from headrace.kernel.rows import END, File, foreign_format, has_blocks, reading, sniff
 from headrace.record import field, record, replace
-from headrace.store.files.patterns import is_url, matches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -48,6 +47,7 @@ SourceSpec: TypeAlias = "OneSource | Sequence[OneSource]"
 
 STDIN = "-"
 
+_URL = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 _DATA_NAME = re.compile(r"\.(?:jsonl|ndjson)(?![A-Za-z])")
 _SIDECAR_SUFFIXES = (".ckpt", ".idx", ".jnx", ".graph")
 _NO_DATA_SUFFIXES = (
@@ -147,6 +147,15 @@ class Source:
         return self.kind in ("pipe", "stdin", "reader", "provider")
 
 
+def is_url(location: str) -> bool:
+    """Tell a URL from a path.
+
+    >>> is_url("s3://bucket/app.jsonl"), is_url("logs/app.jsonl")
+    (True, False)
+    """
+    return _URL.match(location) is not None
+
+
 def expand(
     spec: SourceSpec,
     *,
@@ -203,6 +212,8 @@ def _sidecar_of(path: str) -> str | None:
 def _is_one(spec: object) -> bool:
     if isinstance(spec, (str, bytes, os.PathLike)) or not isinstance(spec, Iterable):
         return True
+    if isinstance(spec, (list, tuple)):
+        return False
     from headrace.store.rows.provider import RowProvider
 
     return isinstance(spec, (Readable, RowProvider))
@@ -259,6 +270,7 @@ def _named(location: str, chosen: _Chosen) -> Iterator[Source]:
     elif os.path.lexists(location) or not glob.has_magic(location):
         yield from _local(location, chosen)
     else:
+        from headrace.store.files.patterns import matches
         from headrace.store.log.names import is_log
 
         found = matches(location)
@@ -356,6 +368,8 @@ def data_files(directory: Path) -> list[str]:
 
 def matching_files(pattern: str) -> list[str]:
     """List the data files that match a glob, sorted by name."""
+    from headrace.store.files.patterns import matches
+
     return [match for match in matches(pattern) if _is_data(match, set())]
 
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from headrace.errors import HeadraceError, KeyIndexError, UsageError
 from headrace.store.files.opened import OpenedFile
-from headrace.store.files.patterns import is_url
-from headrace.store.files.source import Source, expand
+from headrace.store.files.source import Source, expand, is_url
 from headrace.store.index import file, key
 from headrace.store.index.set import stored as set_index
 from headrace.store.shards.listing import is_set

@@ -32,8 +32,8 @@ from headrace.kernel.rows import (
     reading,
 )
 from headrace.record import record, replace
-from headrace.store.files.open_files import OPEN_FILES
 from headrace.store.files.opened import (
+    OPEN_FILES,
     OpenedFile,
     Rows,
     open_pipe,

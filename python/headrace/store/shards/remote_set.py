@@ -18,8 +18,8 @@ from headrace.errors import (
 )
 from headrace.store.files.checked_json import is_whole
 from headrace.store.files.object_store import ObjectDirectory
-from headrace.store.files.patterns import is_url
 from headrace.store.files.remote import has_magic
+from headrace.store.files.source import is_url
 from headrace.store.shards import names as naming
 from headrace.store.shards.metadata import LONGEST, decode
 

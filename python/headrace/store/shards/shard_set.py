@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.errors import BadSetError, UsageError
-from headrace.store.files.patterns import is_url
+from headrace.store.files.source import is_url
 from headrace.store.shards.local_set import LocalSet, find_local_set
 from headrace.store.shards.vacuum.local import GRACE, seconds_of_grace
 

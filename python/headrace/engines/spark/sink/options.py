@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from headrace.engines.spark.source.options import OPTIONS, Option, local_path
 from headrace.engines.spark.stream.options import STREAM_OPTIONS
 from headrace.errors import UsageError
-from headrace.store.files.patterns import is_url
+from headrace.store.files.source import is_url
 from headrace.store.files.units import parse_duration
 
 if TYPE_CHECKING:

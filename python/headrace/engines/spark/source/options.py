@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import HeadraceError, UsageError
-from headrace.store.files.patterns import is_url
+from headrace.store.files.source import is_url
 from headrace.store.files.units import format_size, parse_size
 
 if TYPE_CHECKING:

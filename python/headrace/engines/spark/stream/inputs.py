@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from headrace.engines.spark.source.options import local_path
 from headrace.errors import SourceNotFoundError, UsageError
-from headrace.store.files.patterns import is_url, matches
-from headrace.store.files.source import data_files
+from headrace.store.files.patterns import matches
+from headrace.store.files.source import data_files, is_url
 from headrace.store.log.names import is_log
 from headrace.store.log.read.partitions import has_logs
 from headrace.store.shards.listing import is_set

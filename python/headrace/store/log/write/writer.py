@@ -28,7 +28,7 @@ from headrace.errors import (
 )
 from headrace.kernel.log import LogChecking
 from headrace.store.files.directories import make_durable_directories
-from headrace.store.files.open_files import Closing
+from headrace.store.files.opened import Closing
 from headrace.store.log.lock import LogLock
 from headrace.store.log.manifest import RecordLimits, Timing
 from headrace.store.log.names import LogNames, is_log

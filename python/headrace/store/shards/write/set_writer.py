@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.errors import UsageError
-from headrace.store.files.patterns import is_url
+from headrace.store.files.source import is_url
 from headrace.store.shards.job.commit import Generation
 from headrace.store.shards.metadata import Metadata, numbered
 from headrace.store.shards.names import check_name

@@ -1,9 +1,12 @@
-"""Captures of lambdas and comprehensions: ``@`` and bare names inside them keep their outer meaning.
+"""Resolution: from the tree of a query to the tree that is planned and compiled.
+
+Both have the same meaning. In the second, arguments are in the order of their parameters, and
+lambdas capture values explicitly. Planning, demand and compilation use the second one only.
 
 A lambda or a loop names the element and does not change ``@``: in ``xs.filter(x => x > k)``
 ``k`` is the same field as in front of the call. The core evaluates lambdas with the element as
-``@``, so this module replaces captured values: by ``$`` at the top of the query, elsewhere by a
-variable. In its result, no lambda and no loop refers to the ``@`` of the core.
+``@``, so `with_outer_names` replaces captured values: by ``$`` at the top of the query, elsewhere
+by a variable. In its result, no lambda and no loop refers to the ``@`` of the core.
 """
 
 from __future__ import annotations
@@ -13,6 +16,8 @@ from typing import TYPE_CHECKING
 
 from headrace.kernel.builtins import builtins
 from headrace.language import ast, traversal
+from headrace.language.parser import parse
+from headrace.language.tokens import UNBOUND
 from headrace.logical.steps import (
     DEEP,
     begins_with_rows,
@@ -29,6 +34,24 @@ if TYPE_CHECKING:
 
     _Change: TypeAlias = Callable[[ast.Node], ast.Node]
     _Entry: TypeAlias = ast.Entry | ast.ComputedEntry | ast.Shorthand | ast.Spread
+    from headrace.language.ast import Node
+    from headrace.language.tokens import Bindings
+
+
+def read_query(query: str, bindings: Bindings = UNBOUND) -> Node:
+    """Return the tree of a query, to plan and compile it.
+
+    >>> from headrace.language.unparse import unparse
+    >>> unparse(read_query("s.replace(with: '-', part: ' ') where s"))
+    's.replace(" ", "-") if s else null'
+    """
+    tree = parse(query, bindings=bindings)
+    if any(isinstance(node, ast.Call | ast.Path) for node in traversal.walk(tree)):
+        from headrace.logical.encode.arguments import in_order
+
+        tree = in_order(query, tree)
+    return with_outer_names(tree)
+
 
 _OWN_SCOPE = frozenset({"modify", "update"})
 """Methods whose argument has the old value as ``@``, also in a lambda."""
