@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import warnings
 from functools import partial
-from itertools import islice, takewhile
+from itertools import chain, islice, takewhile
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from headrace.errors import (
@@ -352,9 +352,12 @@ class Scanner:
             return
         here = islice(batches, 1 if self.options.share_bytes else _BATCHES_HERE)
         yield from self.read_batches(rows, here, queries, scan)
-        if not all(query.done for query in queries):
+        if all(query.done for query in queries):
+            return
+        if (following := next(batches, None)) is not None:
             from headrace.engines.query.threads import read_in_order
 
+            batches = chain([following], batches)
             yield from read_in_order(self, rows, batches, queries, scan, sharing)
 
     def _sampled(self, batches: Iterable[RowBatch]) -> Iterator[RowBatch]:
