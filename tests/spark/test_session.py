@@ -262,6 +262,55 @@ def test_queries_run_in_the_session_that_is_there(tmp_path):
     )
 
 
+def test_functions_run_in_a_session_that_is_given(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"a": 1, "from": "x", "to": "y"}\n{"a": 2}\n')
+    run(
+        """
+        import sys
+        from pyspark.sql import SparkSession
+        import headrace, headrace.spark
+
+        spark = SparkSession.builder.master("local[1]").appName("mine").getOrCreate()
+        tasks = spark.sparkContext.statusTracker()
+        rows = headrace.open(sys.argv[1])
+        given = {"engine": "spark", "spark": spark}
+        assert rows.query("$.rows().sum(a)", **given).to_list() == [3]
+        headrace.spark.register(spark)
+        assert rows.query("a", **given).to_list() == [1, 2]
+        assert (rows.count(**given), rows.stats(**given).records) == (2, 2)
+        (built,) = rows.index(on="a", **given)
+        assert built.path.name.endswith(".jnx"), built
+        assert rows.graph().on_spark(spark=spark).expand(["x"], 1).to_list()
+        assert spark.sparkContext.appName == "mine"
+
+        for other in (rows.query, lambda _query, **by: rows.count(**by)):
+            try:
+                other("a", master="local[2]", **given)
+            except headrace.HeadraceError as error:
+                assert "leave out master" in str(error), error
+            else:
+                raise AssertionError("a master beside a session is refused")
+        """,
+        path,
+    )
+
+
+def test_a_session_is_refused_without_spark(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"a": 1}\n')
+    with headrace.open(path) as rows:
+        for run_here in (
+            lambda: rows.query("a", spark=object()),
+            lambda: rows.count(spark=object()),
+            lambda: rows.index(on="a", spark=object()),
+        ):
+            with pytest.raises(
+                headrace.HeadraceError, match="spark is for engine='spark'"
+            ):
+                run_here()
+
+
 def test_a_session_of_another_python_reads_with_this_one(tmp_path):
     (tmp_path / "a.jsonl").write_bytes(b'{"a": 1}\n')
     (tmp_path / "python3").write_text("#!/bin/sh\nexit 1\n")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.api.options import (
     EngineOptions,
+    place_of_tasks,
     refuse_for_local,
     refuse_other,
     refuse_unknown,
@@ -25,7 +26,7 @@ def count(dataset: Dataset[Any], progress: Progress, options: EngineOptions) -> 
 
         return count_with_spark(
             dataset.files(),
-            options.get("master"),
+            place_of_tasks(options),
             options.get("partition_bytes"),
             progress,
         )
@@ -75,6 +76,7 @@ def _is_on_spark(options: EngineOptions) -> bool:
     if engine == "local":
         refuse_for_local(
             master=options.get("master"),
+            spark=options.get("spark"),
             partition_bytes=options.get("partition_bytes"),
         )
     return engine == "spark"
@@ -93,7 +95,7 @@ def _on_spark(
         return stats_with_spark(
             dataset.files(),
             how,
-            options.get("master"),
+            place_of_tasks(options),
             options.get("partition_bytes"),
             progress,
         )

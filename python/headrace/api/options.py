@@ -15,10 +15,13 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from pyspark.sql import SparkSession
+
     from headrace.api.dataset import Dataset
     from headrace.api.graph.access import Strategy
     from headrace.engines.query.options import BadRow, OnError
     from headrace.engines.spark.query.run import RunTasks
+    from headrace.engines.spark.session.master import Place
     from headrace.errors import KeyIndexError
     from headrace.kernel.graph import Direction
     from headrace.kernel.key_index import Skipped
@@ -49,6 +52,8 @@ class EngineOptions(TypedDict, total=False):
     """``"local"`` or ``"spark"``: threads of this process or tasks of Spark [default: local]"""
     master: str | None
     """URL of the Spark master [default: local[*,4], all cores of this machine]"""
+    spark: SparkSession | None
+    """session that runs the tasks [default: that of this process, else a new one at `master`]"""
     partition_bytes: Size | None
     """how much of the files one task reads [default: 64MiB]"""
 
@@ -370,6 +375,16 @@ def refuse_other(name: str, value: object, choices: Sequence[object]) -> None:
     if value not in choices:
         known = ", ".join(repr(choice) for choice in choices)
         raise UsageError(f"{name} is one of {known}, not {value!r}")
+
+
+def place_of_tasks(options: EngineOptions) -> Place | None:
+    """Return the session or the master that options name; raise if they name both."""
+    master, spark = options.get("master"), options.get("spark")
+    if spark is None:
+        return master
+    if master is not None:
+        raise UsageError("spark is a session, which has its master; leave out master")
+    return spark
 
 
 def refuse_for_local(**options: object) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from headrace.api.open import open as open_dataset
 from headrace.api.options import (
     QueryOptions,
+    place_of_tasks,
     refuse_for_local,
     refuse_other,
     refuse_unknown,
@@ -161,10 +162,13 @@ def _engine(
     dataset: Dataset[Any], chosen: engine.QueryOptions, options: QueryOptions
 ) -> Engine | None:
     """Return the engine that runs the query, None for that of this process."""
-    master = options.get("master")
-    partition_bytes = options.get("partition_bytes")
+    place, partition_bytes = place_of_tasks(options), options.get("partition_bytes")
     if options.get("engine", "local") == "local":
-        refuse_for_local(master=master, partition_bytes=partition_bytes)
+        refuse_for_local(
+            master=options.get("master"),
+            spark=options.get("spark"),
+            partition_bytes=partition_bytes,
+        )
         return None
     from headrace.api.spark import spark_engine
 
@@ -172,7 +176,7 @@ def _engine(
         dataset.sources,
         chosen,
         dataset.row_options,
-        master,
+        place,
         partition_bytes,
         options.get("_run_tasks"),
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from headrace.engines.spark.query.engine import SparkEngine
 from headrace.engines.spark.query.run import PARTITION_BYTES
-from headrace.engines.spark.session.master import chosen_master
+from headrace.engines.spark.session.master import chosen_place
 from headrace.engines.spark.session.missing_extra import needing_pyspark
 from headrace.errors import UsageError
 from headrace.store.files.units import parse_size
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from headrace.engines.query.scan import Rows
     from headrace.engines.rows.tally import Tallying
     from headrace.engines.spark.query.run import RunTasks
+    from headrace.engines.spark.session.master import Place
     from headrace.kernel.tally import Stats
     from headrace.store.files.source import Source
     from headrace.store.rows.row_file import RowOptions
@@ -32,7 +33,7 @@ def spark_engine(
     sources: Sequence[Source],
     options: QueryOptions,
     reading: RowOptions,
-    master: str | None,
+    place: Place | None,
     partition_bytes: int | str | None,
     run_tasks: RunTasks | None = None,
 ) -> SparkEngine:
@@ -47,7 +48,7 @@ def spark_engine(
             "leave it out, or use engine='local' (--engine local)"
         )
     size = task_bytes(partition_bytes)
-    start = partial(_started, chosen_master(master), run_tasks)
+    start = partial(_started, chosen_place(place), run_tasks)
     return SparkEngine(start, reading, size)
 
 
@@ -59,19 +60,17 @@ def task_bytes(partition_bytes: int | str | None) -> int:
     return size
 
 
-def tasks_at(master: str | None) -> RunEach:
-    """Start Spark, and return a function that runs numbered tasks there."""
+def tasks_at(place: Place | None) -> RunEach:
+    """Return a function that runs numbered tasks in the session of a place."""
     with needing_pyspark():
-        from headrace.engines.spark.session.session import session
+        from headrace.engines.spark.session.session import session_at
         from headrace.engines.spark.tasks.run import run_each
-    return partial(
-        run_each, session(chosen_master(master), "headrace", {}, shows_progress=True)
-    )
+    return partial(run_each, session_at(chosen_place(place), shows_progress=True))
 
 
 def count_with_spark(
     files: Sequence[Rows],
-    master: str | None,
+    place: Place | None,
     partition_bytes: int | str | None,
     progress: Callable[[int, int | None], None],
 ) -> int:
@@ -81,13 +80,13 @@ def count_with_spark(
     size = task_bytes(partition_bytes)
     counted = _whole(files)
     tell = _telling([file.source for file in counted], progress)
-    return count_by_tasks(counted, partial(_started_for, master), size, tell)
+    return count_by_tasks(counted, partial(_started_for, place), size, tell)
 
 
 def stats_with_spark(
     files: Sequence[Rows],
     how: Tallying,
-    master: str | None,
+    place: Place | None,
     partition_bytes: int | str | None,
     progress: Callable[[int, int | None], None],
 ) -> Stats:
@@ -97,7 +96,7 @@ def stats_with_spark(
     size = task_bytes(partition_bytes)
     sources = [file.source for file in _whole(files)]
     tell = _telling(sources, progress)
-    return tally_by_tasks(sources, how, partial(_started_for, master), size, tell)
+    return tally_by_tasks(sources, how, partial(_started_for, place), size, tell)
 
 
 def _whole(files: Sequence[Rows]) -> list[RowFile]:
@@ -115,13 +114,13 @@ def _whole(files: Sequence[Rows]) -> list[RowFile]:
 
 
 def _started_for(
-    master: str | None,
+    place: Place | None,
     do: Callable[[int], T],
     count: int,
     tell: Callable[[int, int], object] | None = None,
 ) -> list[T]:
     """Run tasks, and start Spark only if there are any."""
-    return tasks_at(master)(do, count, tell) if count else []
+    return tasks_at(place)(do, count, tell) if count else []
 
 
 def _telling(
@@ -140,9 +139,9 @@ def _refuse_pipes(sources: Sequence[Source]) -> None:
             )
 
 
-def _started(master: str, run_tasks: RunTasks | None) -> RunTasks:
+def _started(place: Place, run_tasks: RunTasks | None) -> RunTasks:
     if run_tasks is not None:
         return run_tasks
     with needing_pyspark():
         from headrace.engines.spark.query.launch import start
-    return start(master)
+    return start(place)

@@ -24,7 +24,7 @@ from headrace.api.graph.access import (
 from headrace.api.graph.expansion import Expansion
 from headrace.api.graph.names import at_most, seeds_of, text_of, texts_of
 from headrace.api.index.build import MEMORY, memory_of, where_of
-from headrace.api.options import GraphOptions, refuse_unknown
+from headrace.api.options import GraphOptions, place_of_tasks, refuse_unknown
 from headrace.engines.index.kinds import GraphBuild
 from headrace.errors import (
     GraphIndexError,
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
     import networkx
     import pyarrow
+    from pyspark.sql import SparkSession
 
     from headrace.api.graph.spark import SparkGraph
     from headrace.api.graph.tables import GraphMatrix
@@ -398,14 +399,15 @@ class Graph(Closing):
         self,
         master: str | None = None,
         *,
+        spark: SparkSession | None = None,
         partition_bytes: int | str | None = None,
         report_hop: Callable[[int, int, HopChoice], None] | None = None,
         _tasks: EdgeTasks | None = None,
     ) -> SparkGraph:
         """Return this graph with an `expand` whose edges are found by tasks of Spark.
 
-        They run at `master` [default: local[*,4], all cores of this machine]; those that scan
-        read `partition_bytes` of the files each [default: 64MiB]. `report_hop` is called with
+        They run at `master` [default: local[*,4], all cores of this machine], or in the session
+        `spark` [default: that of this process]; those that scan read `partition_bytes` of the files each [default: 64MiB]. `report_hop` is called with
         each level, how many nodes it has, and how their edges are found. Tests pass `_tasks`,
         which run without Spark.
         """
@@ -427,7 +429,7 @@ class Graph(Closing):
             self._report,
             fields=self._named,
             require_index=self._required,
-            master=master,
+            place=place_of_tasks({"master": master, "spark": spark}),
             partition_bytes=partition_bytes,
             report_hop=report_hop,
             tasks=_tasks,

@@ -28,7 +28,7 @@ from headrace.engines.spark.graph.edge_task import (
 )
 from headrace.engines.spark.graph.expansion import EdgeFinder, Walk
 from headrace.engines.spark.query.run import PARTITION_BYTES
-from headrace.engines.spark.session.master import chosen_master
+from headrace.engines.spark.session.master import chosen_place
 from headrace.engines.spark.session.missing_extra import needing_pyspark
 from headrace.engines.spark.source.partitions import absolute
 from headrace.errors import GraphIndexError, KeyIndexError, UsageError
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from headrace.api.graph.access import Strategy, Wanted
     from headrace.api.graph.graph import EdgePlan
     from headrace.engines.spark.graph.expansion import EdgeTasks
+    from headrace.engines.spark.session.master import Place
     from headrace.kernel.graph import (
         Direction,
         EdgeFields,
@@ -82,7 +83,7 @@ class SparkGraph:
         *,
         fields: EdgeFields | None,
         require_index: bool,
-        master: str | None,
+        place: Place | None,
         partition_bytes: int | str | None,
         report_hop: Callable[[int, int, HopChoice], None] | None,
         tasks: EdgeTasks | None = None,
@@ -101,7 +102,7 @@ class SparkGraph:
         self._required = require_index
         self._report = report
         self._partition_bytes = size
-        self._start = partial(_started, chosen_master(master), tasks)
+        self._start = partial(_started, chosen_place(place), tasks)
         self._report_hop = report_hop or _ignore_hop
         self._reaches: dict[Direction, SparkReach] = {}
 
@@ -341,9 +342,9 @@ def _ignore_hop(_level: int, _nodes: int, _choice: HopChoice) -> None:
     pass
 
 
-def _started(master: str, tasks: EdgeTasks | None) -> EdgeTasks:
+def _started(place: Place, tasks: EdgeTasks | None) -> EdgeTasks:
     if tasks is not None:
         return tasks
     with needing_pyspark():
         from headrace.engines.spark.graph.edge_jobs import start
-    return start(master)
+    return start(place)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from headrace.api.options import place_of_tasks, refuse_for_local
 from headrace.engines.index.collect import ScanOptions, no_progress
 from headrace.engines.index.kinds import Built, KeyBuild
 from headrace.engines.index.places import place_of
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from headrace.api import options as api
     from headrace.engines.index.kinds import AnyBuild
+    from headrace.engines.spark.session.master import Place
     from headrace.store.files.source import Source
 
 A = TypeVar("A", bound="AnyBuild")
@@ -35,7 +37,7 @@ class Engine(NamedTuple):
     """Which engine builds indexes: threads of this process, or tasks of Spark."""
 
     name: api.Engine = "local"
-    master: str | None = None
+    place: Place | None = None
     partition_bytes: int | str | None = None
 
 
@@ -43,7 +45,7 @@ def engine_of(options: api.EngineOptions) -> Engine:
     """Return the engine that options name."""
     return Engine(
         options.get("engine", "local"),
-        options.get("master"),
+        place_of_tasks(options),
         options.get("partition_bytes"),
     )
 
@@ -128,14 +130,17 @@ def refuse_unfit(engine: Engine, wanted: ScanOptions) -> None:
     if engine.name == "spark":
         if wanted.threads is not None:
             raise UsageError("threads is for engine='local' (--engine local)")
-        if engine.master is not None:
+        if isinstance(engine.place, str):
             from headrace.engines.spark.session.master import check_master
 
-            check_master(engine.master)
-    elif engine != Engine():
-        from headrace.api.options import refuse_for_local
-
-        refuse_for_local(**engine._asdict() | {"name": None})
+            check_master(engine.place)
+    elif engine.place is not None or engine.partition_bytes is not None:
+        is_master = isinstance(engine.place, str)
+        refuse_for_local(
+            master=engine.place if is_master else None,
+            spark=None if is_master else engine.place,
+            partition_bytes=engine.partition_bytes,
+        )
 
 
 def _built_here(source: Source, path: Path, wanted: AnyBuild) -> Built[Any]:
@@ -155,23 +160,23 @@ def _by_tasks(
     # A key lookup does not load Spark's modules.
     from headrace.api.spark import task_bytes, tasks_at
     from headrace.engines.index.jobs import MOST_TOGETHER, Target, build_together
-    from headrace.engines.spark.session.master import chosen_master
+    from headrace.engines.spark.session.master import chosen_place, master_of
     from headrace.engines.spark.session.shared_storage import refuse_unshared
 
-    size = task_bytes(engine.partition_bytes)
+    size, place = task_bytes(engine.partition_bytes), chosen_place(engine.place)
     waiting, failure = iter(sources), None
     while failure is None and (some := list(islice(waiting, MOST_TOGETHER))):
         targets = []
         for source in some:
             try:
                 path = place_of(source, wanted, where, force=force)
-                refuse_unshared(path.parent, chosen_master(engine.master))
+                refuse_unshared(path.parent, master_of(place))
             except (HeadraceError, OSError) as error:
                 # As with threads, the error comes behind the indexes before it.
                 failure = error
                 break
             targets.append(Target(source, path, wanted))
         if targets:
-            yield from build_together(targets, tasks_at(engine.master), size)
+            yield from build_together(targets, tasks_at(place), size)
     if failure is not None:
         raise failure

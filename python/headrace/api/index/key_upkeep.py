@@ -57,7 +57,7 @@ def update(
     if engine != Engine():
         raise UsageError(
             f"{subject.location}: new rows of a file are read by this process; the "
-            "engine, its master and partition_bytes are for sets"
+            "engine, its master or session and partition_bytes are for sets"
         )
     one = subject.source
     return update_index(_kind(one, fields, where, how), one, full=full)

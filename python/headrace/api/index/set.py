@@ -56,16 +56,16 @@ def _made_by(
         return InThreads(wanted), wanted
     # A key lookup does not load Spark's modules.
     from headrace.api.spark import task_bytes
-    from headrace.engines.spark.session.master import chosen_master
+    from headrace.engines.spark.session.master import chosen_place, master_of
     from headrace.engines.spark.session.missing_extra import needing_pyspark
     from headrace.engines.spark.session.shared_storage import refuse_unshared
 
-    size, master = task_bytes(engine.partition_bytes), chosen_master(engine.master)
-    refuse_unshared(path.parent, master)
+    size, place = task_bytes(engine.partition_bytes), chosen_place(engine.place)
+    refuse_unshared(path.parent, master_of(place))
     with needing_pyspark():
         from headrace.engines.spark.index.set_segments import by_tasks
     fine = replace(wanted, fragment_bytes=min(wanted.fragment_bytes, size))
-    return by_tasks(master, size, fine), fine
+    return by_tasks(place, size, fine), fine
 
 
 def found(

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from uuid import uuid4
 
-from headrace.engines.spark.session.master import check_master
+from headrace.engines.spark.session.master import check_master, master_of
 from headrace.engines.spark.session.missing_extra import needing_pyspark
 from headrace.engines.spark.session.shared_storage import refuse_unshared
 from headrace.engines.spark.tasks.stage_metrics import stages_with, tag_jobs
@@ -52,17 +52,9 @@ class Session:
 
     def refuse_unshared(self, path: Path) -> None:
         """Raise if tasks may run on machines where `path` is another directory."""
-        master = self._master
-        if self._spark is not None:
-            from pyspark.sql import is_remote
-
-            from headrace.engines.spark.session.session import tasks_at
-
-            # A local master of a Spark Connect server may be another machine.
-            master = "Spark Connect" if is_remote() else tasks_at(self._spark)
-        else:
-            check_master(master)
-        refuse_unshared(path, master)
+        if self._spark is None:
+            check_master(self._master)
+        refuse_unshared(path, master_of(self._spark or self._master))
 
     def get(self) -> SparkSession:
         """Return the session."""

@@ -24,7 +24,7 @@ from headrace.engines.spark.graph.edge_task import (
     thinned,
 )
 from headrace.engines.spark.graph.expansion import EdgeTasks
-from headrace.engines.spark.session.session import session
+from headrace.engines.spark.session.session import session_at
 from headrace.engines.spark.tasks.cancel import cancellable
 from headrace.engines.spark.tasks.failure_text import in_one_line
 from headrace.engines.spark.tasks.run import numbered, rows_by_partition, run_each
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         Hop,
         PlacedFragment,
     )
+    from headrace.engines.spark.session.master import Place
     from headrace.kernel.graph import EdgeFields, LargeTexts, ScannedEdges
 
 _CHUNKS = "task bigint, number bigint, chunk binary"
@@ -55,9 +56,9 @@ _NODES_OF_A_TASK = 8192
 _EDGES_OF_A_CHUNK = 8192
 
 
-def start(master: str) -> EdgeTasks:
-    """Start Spark at `master`, and return the jobs that find edges there."""
-    spark = session(master, "headrace", {})
+def start(place: Place) -> EdgeTasks:
+    """Return the jobs that find edges, in the session of a place, which may have to start."""
+    spark = session_at(place)
     return EdgeTasks(partial(_find, spark), partial(_seen, spark))
 
 

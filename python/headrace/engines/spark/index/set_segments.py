@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from headrace.engines.index.collect import ScanOptions
 from headrace.engines.index.set_slices import without_duplicates
-from headrace.engines.spark.session.session import session
+from headrace.engines.spark.session.session import session_at
 from headrace.engines.spark.source.partitions import absolute
 from headrace.engines.spark.tasks.run import SCHEMA, answered, numbered, results_of
 from headrace.engines.spark.tasks.task import NumberedTask, Task
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         Slice,
         SliceCounts,
     )
+    from headrace.engines.spark.session.master import Place
     from headrace.errors import DuplicateKeyError
 
 _PACKETS = "segment int, slice bigint, packet binary"
@@ -92,11 +93,9 @@ class ByTasks:
         return without_duplicates([made for made, _found in results])
 
 
-def by_tasks(master: str, task_bytes: int, options: ScanOptions) -> ByTasks:
-    """Start Spark at `master`, and return the builder of segments there."""
-    return ByTasks(
-        session(master, "headrace", {}, shows_progress=True), task_bytes, options
-    )
+def by_tasks(place: Place, task_bytes: int, options: ScanOptions) -> ByTasks:
+    """Return the builder of segments in the session of a place."""
+    return ByTasks(session_at(place, shows_progress=True), task_bytes, options)
 
 
 def _telling(

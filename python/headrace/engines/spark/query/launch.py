@@ -15,7 +15,7 @@ from uuid import uuid4
 import pyarrow as pa
 
 from headrace.engines.spark.query.task import TaskRun
-from headrace.engines.spark.session.session import session
+from headrace.engines.spark.session.session import session_at
 from headrace.engines.spark.shuffle.query_frames import shuffled
 from headrace.engines.spark.tasks.cancel import cancellable
 from headrace.engines.spark.tasks.failure_text import in_one_line
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from headrace.engines.spark.query.run import RunTasks
     from headrace.engines.spark.query.task_query import Chunk, TaskQuery
+    from headrace.engines.spark.session.master import Place
     from headrace.engines.spark.tasks.progress import OnTasks
     from headrace.physical.fragment import Fragment
 
@@ -43,9 +44,9 @@ _PART_BYTES = 32 << 20
 """The driver fetches the chunks of about this many bytes of files together."""
 
 
-def start(master: str) -> RunTasks:
-    """Start Spark at `master`; return a function that runs tasks there."""
-    return partial(run_tasks, session(master, "headrace", {}, shows_progress=True))
+def start(place: Place) -> RunTasks:
+    """Return a function that runs tasks in the session of a place, which may have to start."""
+    return partial(run_tasks, session_at(place, shows_progress=True))
 
 
 def run_tasks(

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import re
 import sys
+from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.errors import UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Place: TypeAlias = "str | SparkSession"
+"""Where tasks run: in a session, or in that of a master, which is started if there is none."""
 
 MASTER = "local[*,4]"
 """All cores of this machine, and at most four attempts for each task."""
@@ -28,6 +35,23 @@ def chosen_master(named: str | None) -> str:
     # Only this attribute finds the session of another thread.
     running = None if pyspark is None else pyspark.SparkContext._active_spark_context
     return MASTER if running is None else str(running.master)
+
+
+def chosen_place(named: Place | None) -> Place:
+    """Return `named`, else the master of the session of this process, else `MASTER`."""
+    return chosen_master(None) if named is None else named
+
+
+def master_of(place: Place) -> str:
+    """Return the master of a place; empty if it is not known."""
+    if isinstance(place, str):
+        return place
+    from pyspark.sql import is_remote
+
+    from headrace.engines.spark.session.session import tasks_at
+
+    # A local master of a Spark Connect server may be another machine.
+    return "Spark Connect" if is_remote() else tasks_at(place)
 
 
 _NAMES = re.compile(

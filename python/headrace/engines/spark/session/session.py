@@ -32,6 +32,8 @@ from headrace.errors import MasterUnreachableError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from headrace.engines.spark.session.master import Place
+
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 _CONNECT = "sc://"
@@ -123,6 +125,14 @@ def session(
         reason = _reason(error)
         raise UsageError(f"Spark did not start at {master}: {reason}") from error
     return spark
+
+
+def session_at(place: Place, *, shows_progress: bool = False) -> SparkSession:
+    """Return the session of a place, made ready for tasks; see `session`."""
+    if isinstance(place, str):
+        return session(place, "headrace", {}, shows_progress=shows_progress)
+    _use_this_python(place)
+    return place
 
 
 def _connected(url: str, conf: Mapping[str, object]) -> SparkSession:
