@@ -10,7 +10,7 @@ from headrace.store.index.set.manifest import BadManifestError
 
 EVERY = [
     kind
-    for kind in vars(headrace.errors).values()
+    for kind in (getattr(headrace.errors, name) for name in dir(headrace.errors))
     if isinstance(kind, type) and issubclass(kind, HeadraceError)
 ]
 SAMPLES = {"str": "x", "int": 2, "int | None": 3, "range | None": range(4, 5)}
@@ -27,6 +27,11 @@ def _sample(kind):
 
 def test_there_are_errors():
     assert len(EVERY) > 60
+
+
+def test_an_unknown_name_is_no_error():
+    with pytest.raises(AttributeError, match="headrace.errors.*NoSuchError"):
+        _ = headrace.errors.NoSuchError
 
 
 @pytest.mark.parametrize("kind", EVERY)

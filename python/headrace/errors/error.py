@@ -502,10 +502,14 @@ class QuerySyntaxError(HeadraceError, ValueError):
         """The column of the mistake in its line, counted from 1."""
         return self.offset - self.text.rfind("\n", 0, self.offset)
 
+    @property
+    def what(self) -> str:
+        """The place of the mistake, and what it is."""
+        return f"line {self.line}, column {self.column}: {self.reason}"
+
     def __str__(self) -> str:
         shown, caret = self._excerpt()
-        where = f"line {self.line}, column {self.column}"
-        lines = [f"{where}: {self.reason}", f"  {shown}", f"  {caret}^"]
+        lines = [self.what, f"  {shown}", f"  {caret}^"]
         if self.hint:
             lines.append(self.hint)
         return "\n".join(lines)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from headrace.cli.argument import TO_INDEX
 from headrace.cli.flags import ENGINE, flag
@@ -76,11 +76,11 @@ ARGUMENTS = (
     *ENGINE,
 )
 
-VERSIONS: dict[str | None, Literal[1, 2] | None] = {None: None, "1": 1, "2": 2}
-
 
 def run(options: Namespace, console: Console) -> int:
     """Build the index."""
+    if options.index_version is not None:
+        options.index_version = int(options.index_version)
     if options.graph:
         from headrace.cli.io.index_events import build
 
@@ -92,7 +92,8 @@ def _build_keys(options: Namespace, console: Console) -> int:
     from functools import partial
 
     from headrace.api.index.key import KeyIndex
-    from headrace.cli.io.index_events import build_as_asked
+    from headrace.api.options import KeyIndexBuildOptions
+    from headrace.cli.io.index_events import build_indexes
     from headrace.errors import UsageError
     from headrace.store.index.target import each_with_rows
 
@@ -104,8 +105,10 @@ def _build_keys(options: Namespace, console: Console) -> int:
         )
     if options.on is None:
         raise UsageError("name the field of the key: --on FIELD, or --graph for edges")
-    if options.compact and options.index_version == "1":
+    if options.compact and options.index_version == 1:
         raise UsageError("--compact is --index-version 2; give one of them")
+    if options.compact:
+        options.index_version = 2
 
     key = ",".join(options.on)
 
@@ -125,13 +128,15 @@ def _build_keys(options: Namespace, console: Console) -> int:
             key=key,
         )
 
-    version = "2" if options.compact else options.index_version
-    build = partial(
-        KeyIndex.build_each,
-        on=options.on,
-        mode=options.mode,
-        index_version=VERSIONS[version],
-    )
+    build = partial(KeyIndex.build_each, on=options.on)
     sources = each_with_rows(options.files)
-    build_as_asked(options, console, sources, build, say_start, say_mistyped)
+    build_indexes(
+        options,
+        console,
+        sources,
+        build,
+        KeyIndexBuildOptions,
+        say_start,
+        say_mistyped,
+    )
     return 0

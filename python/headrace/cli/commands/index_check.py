@@ -46,7 +46,7 @@ def _check(options: Namespace, console: Console) -> int:
     from functools import partial
 
     from headrace.api.index.key import KeyIndex
-    from headrace.cli.io.index_events import check_as_asked
+    from headrace.cli.io.index_events import check_index
 
     check = partial(KeyIndex.check, options.file, options.on)
-    return check_as_asked(options, console, check)
+    return check_index(options, console, check)

@@ -47,14 +47,8 @@ def _update(options: Namespace, console: Console) -> int:
     from functools import partial
 
     from headrace.api.index.key import KeyIndex
-    from headrace.cli.io.index_events import update_as_asked
+    from headrace.api.options import KeyIndexUpdateOptions
+    from headrace.cli.io.index_events import update_index
 
-    update = partial(
-        KeyIndex.update,
-        options.file,
-        options.on,
-        engine=options.engine,
-        master=options.master,
-        partition_bytes=options.partition_bytes,
-    )
-    return update_as_asked(options, console, update)
+    update = partial(KeyIndex.update, options.file, options.on)
+    return update_index(options, console, update, KeyIndexUpdateOptions)

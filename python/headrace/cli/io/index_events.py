@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.api.index.build import MEMORY, where_of
 from headrace.api.index.graph import GraphIndex
 from headrace.api.index.report import invalid
-from headrace.cli.commands.index_build import VERSIONS
+from headrace.api.options import GraphIndexBuildOptions, IndexUpdateOptions
 from headrace.cli.console import counted, ending_cleanly
 from headrace.cli.io.index_trouble import fields_seen, say_no_edges
 from headrace.cli.io.report import print_report
@@ -71,17 +71,28 @@ def _say_upgraded(
         )
 
 
-def build_as_asked(
+def given(options: Namespace, family: type) -> dict[str, Any]:
+    """Return the options of a family of `headrace.api.options` that flags have set.
+
+    A flag has the name of its option, so a new one needs no line here.
+    """
+    # The flag `--progress` is about the display.
+    names = set(family.__annotations__) - {"progress"}
+    return {name: value for name, value in vars(options).items() if name in names}
+
+
+def build_indexes(
     options: Namespace,
     console: Console,
     sources: Sequence[Source | ShardSet],
     build: Callable[..., Iterator[Built[Any]]],
+    family: type,
     say_start: Callable[[str], None],
     say_mistyped: Callable[[str, str], None],
 ) -> None:
     """Build an index of each file or set, and emit events about them.
 
-    `say_start` is called with each location; `say_mistyped` with the location and the fields
+    `family` are the options of `build`. `say_start` is called with each location; `say_mistyped` with the location and the fields
     of its first rows, if no row is in the index.
     """
     _refuse_for_several(options, len(sources))
@@ -94,16 +105,7 @@ def build_as_asked(
     ):
         builds = build(
             sources,
-            memory=options.memory,
-            threads=options.threads,
-            index=options.index,
-            index_dir=options.index_dir,
-            force=options.force,
-            strict=options.strict,
-            max_line=options.max_line,
-            engine=options.engine,
-            master=options.master,
-            partition_bytes=options.partition_bytes,
+            **given(options, family),
             progress=lambda done, _records: report(done, total),
             skipped=skipped,
         )
@@ -197,10 +199,11 @@ def _row_of(built: Built[Written] | Built[GraphWritten]) -> str:
     return "edge" if isinstance(built.written, GraphWritten) else "row"
 
 
-def update_as_asked(
+def update_index(
     options: Namespace,
     console: Console,
     update: Callable[..., Updated[Written]] | Callable[..., Updated[GraphWritten]],
+    family: type,
 ) -> int:
     """Update an index, and emit events about it."""
     subject = subject_of(options.file)
@@ -213,12 +216,7 @@ def update_as_asked(
             _skipped_to(options.errors, location) as skipped,
         ):
             updated = update(
-                full=options.full,
-                memory=options.memory,
-                threads=options.threads,
-                index=options.index,
-                index_dir=options.index_dir,
-                strict=options.strict,
+                **given(options, family),
                 progress=lambda done, _records: report(done, size),
                 skipped=skipped,
             )
@@ -227,7 +225,7 @@ def update_as_asked(
     return _unless_full_required(options, console, location, work)
 
 
-def compact_as_asked(
+def compact_index(
     options: Namespace,
     console: Console,
     compact: Callable[..., Built[Written] | Built[GraphWritten] | None],
@@ -319,7 +317,7 @@ def _say_full_required(
     )
 
 
-def check_as_asked(
+def check_index(
     options: Namespace, console: Console, check: Callable[..., dict[str, Any]]
 ) -> int:
     """Print whether an index can be used; return 1 if not."""
@@ -363,14 +361,13 @@ def build(options: Namespace, console: Console) -> int:
         from_field=options.from_field,
         pred_field=options.pred_field,
         to_field=options.to_field,
-        incoming=options.incoming,
-        index_version=VERSIONS[options.index_version],
     )
-    build_as_asked(
+    build_indexes(
         options,
         console,
         sources_with_rows(options.files),
         build,
+        GraphIndexBuildOptions,
         say_start,
         lambda location, seen: say_no_edges(console, location, names, seen),
     )
@@ -395,7 +392,7 @@ def _refuse_key(options: Namespace) -> None:
 def check(options: Namespace, console: Console) -> int:
     """Print whether a graph index can be used."""
     _refuse_key(options)
-    return check_as_asked(options, console, partial(GraphIndex.check, options.file))
+    return check_index(options, console, partial(GraphIndex.check, options.file))
 
 
 def stats(options: Namespace, console: Console) -> int:
@@ -413,7 +410,7 @@ def compact(options: Namespace, console: Console) -> int:
     _refuse_key(options)
     memory = MEMORY if options.memory is None else options.memory
     compact = partial(GraphIndex.compact, options.file, memory=memory)
-    return compact_as_asked(options, console, compact)
+    return compact_index(options, console, compact)
 
 
 def update(options: Namespace, console: Console) -> int:
@@ -425,4 +422,5 @@ def update(options: Namespace, console: Console) -> int:
             "--engine, --master and --partition-bytes are for the key index of a set; "
             "leave --graph out"
         )
-    return update_as_asked(options, console, partial(GraphIndex.update, options.file))
+    update = partial(GraphIndex.update, options.file)
+    return update_index(options, console, update, IndexUpdateOptions)
