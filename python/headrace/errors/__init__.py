@@ -29,4 +29,5 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     modules = [import_module(f"headrace.errors.{module}") for module in _RARER]
-    return sorted({*globals(), *(name for each in modules for name in vars(each))})
+    names = {*globals(), *(name for each in modules for name in vars(each))}
+    return sorted(name for name in names if not name.startswith("_"))
