@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.errors import HeadraceError
-from headrace.kernel.builtins import builtins
+from headrace.kernel.values import builtins
 from headrace.language.parser import parse
 from headrace.logical.encode.compiler import compile_query
 

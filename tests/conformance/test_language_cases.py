@@ -6,7 +6,7 @@ from enum import StrEnum
 import pytest
 
 from headrace.errors import HeadraceError
-from headrace.kernel.builtins import builtins
+from headrace.kernel.values import builtins
 from headrace.language import ast, traversal
 from headrace.language.parser import parse
 from tests.conformance.generators.__main__ import families

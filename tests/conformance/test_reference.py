@@ -5,7 +5,7 @@ import json
 import pytest
 
 from headrace.errors import HeadraceError, QuerySyntaxError
-from headrace.kernel.builtins import builtins
+from headrace.kernel.values import builtins
 from headrace.physical.query_plan import plan_query
 from tests.conformance.cases import load, same
 from tests.conformance.test_cases import ANSWERED_OTHERWISE, CASES

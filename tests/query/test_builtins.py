@@ -8,7 +8,7 @@ import pytest
 from headrace.api.functions import manual
 from headrace.api.results import evaluate
 from headrace.errors import HeadraceError
-from headrace.kernel.builtins import builtins
+from headrace.kernel.values import builtins
 from tests.conformance.cases import same
 
 ROOT = Path(__file__).parents[2]

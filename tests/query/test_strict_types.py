@@ -9,7 +9,7 @@ import headrace
 from headrace.api.results import evaluate
 from headrace.cli.app import main
 from headrace.errors import HeadraceError, RowFailedError
-from headrace.kernel.builtins import builtins
+from headrace.kernel.values import builtins
 
 BUILTINS = {id(each): each for each in builtins().values()}.values()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.kernel.builtins import Builtin, Example, builtins
+from headrace.kernel.values import Builtin, Example, builtins
 
 ROWS = Builtin(
     name="rows",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, TypeAlias
 
-from headrace.kernel.builtins import builtins
+from headrace.kernel.values import builtins
 from headrace.language import ast, traversal
 from headrace.language.tokens import FOREIGN_CONSTANTS
 from headrace.record import record

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.kernel.builtins import builtins
+from headrace.kernel.values import builtins
 from headrace.language import ast, traversal
 from headrace.logical.steps import begins_with_rows, first_write, is_join
 from headrace.record import record

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.kernel.builtins import builtins
+from headrace.kernel.values import builtins
 from headrace.language import ast
 from headrace.logical.named_sources import are_closed
 from headrace.logical.steps import WRITES

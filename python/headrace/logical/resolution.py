@@ -14,7 +14,7 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING
 
-from headrace.kernel.builtins import builtins
+from headrace.kernel.values import builtins
 from headrace.language import ast, traversal
 from headrace.language.parser import parse
 from headrace.language.tokens import UNBOUND

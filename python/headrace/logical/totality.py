@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.kernel.builtins import builtins
+from headrace.kernel.values import builtins
 from headrace.language import ast, traversal
 
 _TOTAL_NODES = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.kernel.builtins import builtins
+from headrace.kernel.values import builtins
 
 
 def is_builtin(name):

@@ -32,7 +32,7 @@ def run(options: Namespace, console: Console) -> int:
     """Print the functions."""
     from headrace.api.functions import explained, functions
     from headrace.errors import UsageError
-    from headrace.kernel.builtins import builtins
+    from headrace.kernel.values import builtins
     from headrace.logical.foreign_words import hint_for
 
     if options.name is None:

@@ -24,7 +24,7 @@ from headrace.errors import QueryFailedError, RowFailedError
 from headrace.kernel.programs import RowQuery, Sources, Stage, StreamQuery
 from headrace.kernel.rows import rows_of
 from headrace.kernel.values import DEEPEST
-from headrace.logical.demand import union
+from headrace.logical.steps import union
 from headrace.physical.query_plan import (
     JoinPlan,
     PlainStage,

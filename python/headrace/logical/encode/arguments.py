@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from headrace.errors import QueryMeaningError, QuerySyntaxError
-from headrace.kernel.builtins import Builtin, Parameter, builtins
+from headrace.kernel.values import Builtin, Parameter, builtins
 from headrace.language import ast, traversal
 from headrace.logical.steps import DEEP, RANKS, is_join
 from headrace.record import replace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.kernel.builtins import Builtin, builtins, unknown_group, wrong_literal
+from headrace.kernel.values import Builtin, builtins, unknown_group, wrong_literal
 from headrace.language import ast, traversal
 from headrace.logical import grouping
 from headrace.logical.encode import joins

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from headrace.kernel.builtins import format_problem
+from headrace.kernel.values import format_problem
 from headrace.language import ast
 from headrace.logical.encode.program import Id, Tag, flag, many, number, option, text
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.kernel.builtins import builtins
+from headrace.kernel.values import builtins
 from headrace.language import ast
 from headrace.logical.encode import calls, writes
 from headrace.logical.encode.program import Id, Tag

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from headrace.kernel.builtins import builtins
+from headrace.kernel.values import builtins
 from headrace.language import ast, traversal
 from headrace.logical.steps import WRITES, is_join, is_rows
 from headrace.record import field, record, replace
@@ -17,7 +17,7 @@ from headrace.record import field, record, replace
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from headrace.kernel.builtins import ParameterKind
+    from headrace.kernel.values import ParameterKind
 
 
 class Known(NamedTuple):
