@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from headrace.api.index.key import KeyIndex
     from headrace.api.log.log import Log
     from headrace.api.log.writer import LogWriter
-    from headrace.api.query import open, query
+    from headrace.api.open import open
+    from headrace.api.query import query
     from headrace.api.results import QueryResult
     from headrace.api.row_indexer import RowIndexer
     from headrace.api.shard_writer import ShardWriter
@@ -54,7 +55,7 @@ _HOMES = {
     "convert": "headrace.api.convert",
     "follow": "headrace.api.follow",
     "functions": "headrace.api.functions",
-    "open": "headrace.api.query",
+    "open": "headrace.api.open",
     "query": "headrace.api.query",
 }
 

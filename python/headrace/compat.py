@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from headrace.api.index.graph import GraphIndex
 from headrace.api.index.key import KeyIndex
-from headrace.api.query import open
+from headrace.api.open import open
 from headrace.api.query import query as ask
 from headrace.api.shard_writer import write_all
 from headrace.errors import UsageError

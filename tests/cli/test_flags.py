@@ -11,7 +11,7 @@ from headrace.api.formats import FORMATS
 from headrace.api.graph.graph import Graph
 from headrace.api.graph.spark import SparkGraph
 from headrace.api.log.replay import Replay
-from headrace.api.query import open as open_dataset
+from headrace.api.open import open as open_dataset
 from headrace.api.recompress import recompress
 from headrace.cli.flags import COMMON, FLAGS
 from headrace.cli.registry import COMMANDS, load

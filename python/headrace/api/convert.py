@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from headrace.api.bad_rows import as_line
-from headrace.api.query import MAX_LINE, MAX_RATIO, decoding_threads
+from headrace.api.open import MAX_LINE, MAX_RATIO, decoding_threads
 from headrace.api.results import Result
 from headrace.engines.query.options import BadRow
 from headrace.errors import BadRowError, UsageError

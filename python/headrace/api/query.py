@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+from typing import TYPE_CHECKING, Any, Unpack
 
-from headrace.api.dataset import Dataset
+from headrace.api.open import open as open_dataset
 from headrace.api.options import (
-    OpenOptions,
     QueryOptions,
     place_of_tasks,
     refuse_for_local,
@@ -19,19 +18,16 @@ from headrace.engines.query import options as engine
 from headrace.engines.query.scan import QueryInput
 from headrace.errors import UsageError
 from headrace.kernel.programs import Frame, available_threads
-from headrace.kernel.rows import END, Decoding
-from headrace.kernel.values import DEEPEST, MAX_DEPTH
+from headrace.kernel.values import DEEPEST
 from headrace.language.tokens import bindings_of, refuse_unused
 from headrace.logical.encode.compiler import unknown_source
 from headrace.physical.query_plan import RowPlan, StreamPlan, plan_query
-from headrace.store.files.opened import Keeping
-from headrace.store.files.source import expand
-from headrace.store.files.units import between, parse_size
-from headrace.store.rows.row_file import RowOptions
+from headrace.store.files.units import parse_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from headrace.api.dataset import Dataset
     from headrace.engines.query.run import Engine
     from headrace.engines.query.scan import Rows
     from headrace.physical.query_plan import QueryPlan
@@ -51,7 +47,7 @@ def query(
     query: str, source: SourceSpec, **options: Unpack[QueryOptions]
 ) -> QueryResult:
     """Open a source, and return the answers to a query over its rows; see `Dataset.query`."""
-    return open(source).query(query, **options)
+    return open_dataset(source).query(query, **options)
 
 
 def run(dataset: Dataset[Any], query: str, options: QueryOptions) -> QueryResult:
@@ -237,64 +233,3 @@ def refuse_shared_pipes(opened: Iterable[tuple[Rows, ...]]) -> None:
         pipe = source.location if source.origin is None else id(source.origin)
         if readers.setdefault(pipe, rows) is not rows:
             raise UsageError(f"{source.location}: a pipe can be read only once")
-
-
-MAX_LINE = 64 << 20
-"""The default of `max_line`."""
-
-MAX_RATIO = 10_000
-"""The default of `max_ratio`."""
-
-_MOST_THREADS = 4
-"""More threads that decode blocks ahead do not make a reader of rows faster."""
-
-
-@overload
-def open(
-    source: SourceSpec, *, raw: Literal[False] = False, **options: Unpack[OpenOptions]
-) -> Dataset[Any]: ...
-
-
-@overload
-def open(
-    source: SourceSpec, *, raw: Literal[True], **options: Unpack[OpenOptions]
-) -> Dataset[bytes]: ...
-
-
-def open(
-    source: SourceSpec, *, raw: bool = False, **options: Unpack[OpenOptions]
-) -> Dataset[Any]:
-    """Open files, globs, directories, URLs, ``-`` or readers as one sequence of rows.
-
-    Rows are JSON values, or with `raw` the bytes of the line. Compression is detected by
-    content; only the first bytes of each file are read here. The row index of a large file is
-    stored beside it. With `since` or `until`, all sources are logs, and the rows are their lines
-    with such times, in the order of lines. A time is text in ISO 8601, milliseconds since
-    1970, ``"-15m"``, or a `datetime`.
-    """
-    refuse_unknown(options, OpenOptions)
-    max_depth = options.get("max_depth", MAX_DEPTH)
-    index_dir, max_ratio = options.get("index_dir"), options.get("max_ratio", MAX_RATIO)
-    max_decoded, blocks = options.get("max_decoded"), options.get("blocks", True)
-    since, until = options.get("since"), options.get("until")
-    if not 1 <= max_depth <= DEEPEST:
-        raise UsageError(f"max_depth {max_depth}: must be from 1 to {DEEPEST}")
-    directory = None if index_dir is None else os.fspath(index_dir)
-    if max_ratio < 1:
-        raise UsageError(f"max_ratio {max_ratio}: must be a positive integer")
-    decoding = Decoding(
-        decoding_threads(),
-        max_ratio,
-        END if max_decoded is None else parse_size(max_decoded),
-    )
-    max_line = parse_size(options.get("max_line", MAX_LINE))
-    keeping = Keeping(options.get("index", True), directory)
-    reading = RowOptions(max_line, keeping, decoding, blocks)
-    times = None if since is None and until is None else between(since, until)
-    sources = tuple(expand(source, blocks=blocks, times=times))
-    return Dataset(sources, reading, max_depth=max_depth, raw=raw)
-
-
-def decoding_threads() -> int:
-    """Return how many threads decode blocks ahead of a reader in order."""
-    return min(os.cpu_count() or 1, _MOST_THREADS)

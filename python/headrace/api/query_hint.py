@@ -18,21 +18,21 @@ from headrace.errors import HeadraceError
 from headrace.kernel import values
 from headrace.language import ast
 from headrace.language.traversal import deep
-from headrace.logical.absent_fields import (
+from headrace.logical.row_fields import (
     MOST_ROWS,
     AbsentFields,
+    row_fields,
     sampled_fields,
     search_for,
     unmet,
 )
-from headrace.logical.row_fields import row_fields
 from headrace.physical.query_plan import RowPlan, StreamPlan, plan_query
 from headrace.store.files.source import total_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from headrace.logical.absent_fields import Path
+    from headrace.logical.row_fields import Path
 
 MOST_SEARCHED = 256 << 20
 """Limit on the bytes of files that are searched for a field."""

@@ -6,8 +6,8 @@ import warnings
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from headrace.api.dataset import Batch, Dataset
+from headrace.api.open import MAX_LINE, decoding_threads
 from headrace.api.options import refuse_other
-from headrace.api.query import MAX_LINE, decoding_threads
 from headrace.api.shard_check import check_shards
 from headrace.errors import (
     BadSetError,

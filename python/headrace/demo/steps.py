@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headrace.api.query import open as open_dataset
+from headrace.api.open import open as open_dataset
 from headrace.demo.sample import MAX_LINE, ODD_LINES
 from headrace.pipeline.report.report import accounts
 from headrace.pipeline.spec import Pipeline
