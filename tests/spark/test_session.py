@@ -281,7 +281,7 @@ def test_functions_run_in_a_session_that_is_given(tmp_path):
         assert (rows.count(**given), rows.stats(**given).records) == (2, 2)
         (built,) = rows.index(on="a", **given)
         assert built.path.name.endswith(".jnx"), built
-        assert rows.graph().on_spark(spark=spark).expand(["x"], 1).to_list()
+        assert list(rows.graph().on_spark(spark=spark).expand(["x"], 1))
         assert spark.sparkContext.appName == "mine"
 
         for other in (rows.query, lambda _query, **by: rows.count(**by)):
