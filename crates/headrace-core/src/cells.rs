@@ -16,15 +16,6 @@ use crate::{
 /// The column of answers that are no objects.
 pub const VALUE: &str = "value";
 
-/// How the text of a cell is spelled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Spelling {
-    /// Strings as they are, all else as JSON.
-    Text,
-    /// Everything as JSON.
-    Json,
-}
-
 /// The cells of some answers.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Cells {
@@ -39,15 +30,15 @@ pub struct Cells {
 /// # Errors
 /// What is wrong with a line; answers are JSON, so it can only be nested too deep.
 pub fn new_columns(lines: &[u8], known: &[String]) -> Result<Vec<String>, JsonError> {
-    let found = cells(lines, known, Spelling::Text)?;
+    let found = cells(lines, known)?;
     Ok(found.others.into_iter().map(|(_, name)| name).collect())
 }
 
-/// The cells of `lines` under `columns`.
+/// The cells of `lines` under `columns`: strings as they are, all else as JSON.
 ///
 /// # Errors
 /// What is wrong with a line; answers are JSON, so it can only be nested too deep.
-pub fn cells(lines: &[u8], columns: &[String], spelling: Spelling) -> Result<Cells, JsonError> {
+pub fn cells(lines: &[u8], columns: &[String]) -> Result<Cells, JsonError> {
     let places: HashMap<&str, usize> =
         columns.iter().enumerate().map(|(place, name)| (name.as_str(), place)).collect();
     let mut others = HashSet::new();
@@ -59,7 +50,7 @@ pub fn cells(lines: &[u8], columns: &[String], spelling: Spelling) -> Result<Cel
         let mut row = vec![None; columns.len()];
         for_each_cell(line, &mut tape, &arena, |name, value| {
             if let Some(&place) = places.get(name) {
-                row[place] = spell(value, spelling, &arena);
+                row[place] = spell(value, &arena);
             } else if !others.contains(name) {
                 others.insert(name.to_owned());
                 found.others.push((position, name.to_owned()));
@@ -169,10 +160,10 @@ fn for_each_cell<'r>(
     Ok(())
 }
 
-fn spell<'r>(value: Value<'r>, spelling: Spelling, arena: &'r Bump) -> Option<String> {
+fn spell<'r>(value: Value<'r>, arena: &'r Bump) -> Option<String> {
     match value.kind() {
         Kind::Null => None,
-        Kind::String if spelling == Spelling::Text => value.as_str(arena).map(ToOwned::to_owned),
+        Kind::String => value.as_str(arena).map(ToOwned::to_owned),
         _ => Some(json_text(value, arena).to_owned()),
     }
 }
@@ -199,13 +190,12 @@ mod tests {
     #[test]
     fn numbers_keep_their_text_and_strings_lose_their_quotes() {
         let cell = |text: &str| Some(text.to_owned());
-        let found = cells(LINES, &names(&["a", "b"]), Spelling::Text).unwrap();
+        let found = cells(LINES, &names(&["a", "b"])).unwrap();
         let last = vec![cell(r#"{"c":[1]}"#), None];
         let rows = vec![vec![cell("1.50"), cell("x\ny")], vec![None, None], vec![None, None], last];
         assert_eq!(found.rows, rows);
         assert_eq!(found.others, [(2, VALUE.to_owned()), (3, "d".to_owned())]);
-        let found = cells(LINES, &names(&["b", "d"]), Spelling::Json).unwrap();
-        assert_eq!(found.rows[0], [cell(r#""x\ny""#), None]);
+        let found = cells(LINES, &names(&["b", "d"])).unwrap();
         assert_eq!(found.rows[3], [None, cell("2")]);
     }
 

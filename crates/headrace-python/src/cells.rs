@@ -1,9 +1,6 @@
 //! Answers as a table.
 
-use headrace_core::{
-    cells::{self as core, Spelling},
-    json::JsonError,
-};
+use headrace_core::{cells as core, json::JsonError};
 use pyo3::{prelude::*, types::PyBytes};
 
 use crate::error::KernelError;
@@ -21,16 +18,10 @@ pub(crate) fn new_columns(
     py.detach(|| core::new_columns(lines, &known)).map_err(refused)
 }
 
-/// The cells of lines of JSON; with `json`, strings are spelled as JSON too.
+/// The cells of lines of JSON.
 #[pyfunction]
-pub(crate) fn cells(
-    py: Python<'_>,
-    lines: &[u8],
-    columns: Vec<String>,
-    json: bool,
-) -> PyResult<Cells> {
-    let spelling = if json { Spelling::Json } else { Spelling::Text };
-    let found = py.detach(|| core::cells(lines, &columns, spelling)).map_err(refused)?;
+pub(crate) fn cells(py: Python<'_>, lines: &[u8], columns: Vec<String>) -> PyResult<Cells> {
+    let found = py.detach(|| core::cells(lines, &columns)).map_err(refused)?;
     Ok((found.rows, found.others))
 }
 

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from headrace import _native
 from headrace._native import Compressor
-from headrace.kernel.rows import END, Reader, RowStream
-from headrace.kernel.values import DEEPEST, InvalidJsonError
+from headrace.kernel.values import InvalidJsonError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +18,6 @@ __all__ = [
     "csv_header",
     "csv_records",
     "new_columns",
-    "values",
 ]
 
 VALUE = "value"
@@ -39,18 +37,18 @@ def new_columns(lines: bytes, known: Sequence[str] = ()) -> list[str]:
 
 
 def cells(
-    lines: bytes, columns: Sequence[str], *, json: bool = False
+    lines: bytes, columns: Sequence[str]
 ) -> tuple[list[list[str | None]], list[tuple[int, str]]]:
     r"""Return the cells of each line, None for null and what is missing.
 
-    Strings are as they are, or with `json` spelled as JSON like all else. Second come
-    the unknown columns, each with the position of the first line that has it.
+    Strings are as they are, all else is JSON. Second come the unknown columns, each with
+    the position of the first line that has it.
 
     >>> cells(b'{"a": 1.50}\n{"b": "x", "c": []}\n', ["a", "b"])
     ([['1.50', None], [None, 'x']], [(1, 'c')])
     """
     try:
-        return _native.cells(lines, list(columns), json)
+        return _native.cells(lines, list(columns))
     except _native.KernelError as error:
         raise _too_deep(error) from None
 
@@ -76,25 +74,6 @@ def csv_records(lines: bytes, columns: Sequence[str]) -> tuple[bytes, int, str |
         return _native.csv_records(lines, list(columns))
     except _native.KernelError as error:
         raise _too_deep(error) from None
-
-
-def values(lines: bytes) -> list[object]:
-    r"""Return the value of each line.
-
-    >>> values(b'{"a": 1}\nnull\n')
-    [{'a': 1}, None]
-    """
-    stream = RowStream(
-        Reader.of_bytes(lines), "none", size=END, max_line=max(len(lines), 1)
-    )
-    found: list[object] = []
-    while (batch := stream.next_batch(END, END)) is not None:
-        some, refused = batch.values(DEEPEST)
-        if refused is not None:
-            _position, offset, reason = refused
-            raise InvalidJsonError(offset, reason)
-        found += some
-    return found
 
 
 def _too_deep(error: _native.KernelError) -> InvalidJsonError:
