@@ -9,7 +9,7 @@ EXTRAS := spark,tui,arrow,remote,dev
 # On a CI server (CI=true) the core is built for a short compile, with overflow checks.
 PROFILE ?= $(if $(CI),ci,release)
 
-.PHONY: help setup demo test test-core check check-core check-python coverage unit bench conformance sweep crash fuzz clean need-cargo need-cxx need-java
+.PHONY: help setup demo test test-core check check-core check-python coverage unit bench check-speed conformance sweep crash fuzz clean need-cargo need-cxx need-java
 
 help:
 	@echo "make demo         set up, then the main job on sample data, on embedded Spark"
@@ -19,6 +19,7 @@ help:
 	@echo "make coverage     lines and branches of the package that the tests reach"
 	@echo "make conformance  the JSON cases, ours and the public suite where it is there"
 	@echo "make bench        the benchmarks; benchmarks/README.md has their results"
+	@echo "make check-speed  the instructions that a row takes, compared with the kept counts"
 	@echo "make sweep        generated and killing tests with large counts, and the tests that make test leaves out"
 	@echo "make crash        kill the log's writer, and pull its plug, N=1000 times each"
 	@echo "make fuzz         any bytes for the core, SECONDS=60 for each target, TARGETS=\"$(TARGETS)\""
@@ -103,6 +104,10 @@ crash: setup
 bench: setup
 	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop -q --release --extras $(EXTRAS),bench
 	$(BIN)/python -m benchmarks
+
+# The number of instructions does not depend on what else the machine does. KEEP=--keep keeps it.
+check-speed: setup
+	$(BIN)/python -m benchmarks.instructions $(KEEP)
 
 # libFuzzer, on stable Rust: the compiler counts the edges, nothing else has to be there.
 TARGETS ?= json rows frame blocks checkpoint key_index graph_index join log program columns variant

@@ -62,7 +62,7 @@ fn over_row(program: Arc<Program>, line: &[u8]) -> Option<String> {
     let watch = Watch::new(move || Instant::now() > end);
     let mut run = RowQuery::new(program, writing, reading, watch);
     let mut out = Vec::new();
-    let row = Row { number: 0, offset: 0, content: line, too_long: None, marked: false };
+    let row = Row::new(0, 0, line);
     match run.row(row, &mut out) {
         Ok(()) => Some(String::from_utf8(out).expect("what we write is UTF-8")),
         Err(refusal) => {

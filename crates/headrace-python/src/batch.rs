@@ -60,7 +60,7 @@ impl RowBatch {
         let mut rows = rows::RowBatch::default();
         rows.clear(first_row);
         for (number, content) in (first_row..).zip(&contents) {
-            rows.push(rows::Row { number, offset: 0, content, too_long: None, marked: false });
+            rows.push(rows::Row::new(number, 0, content));
         }
         Self::new(rows)
     }

@@ -9,6 +9,7 @@ use headrace_core::{
         self, BUILTINS, FormatSpec, Frame, Input, Known, Machine, NullPayload, Obstacle, Output,
         Parameter, Prune, Reading, Reduction, Refusal, Slot, StreamCounts, Watch, Writing,
     },
+    rows::Row,
     value::{Kept, Tape, values_of, write_json},
 };
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyBytes};
@@ -20,12 +21,12 @@ use crate::{
     stage::{JoinTable, Stage},
 };
 
-type Row =
+type BuiltinRow =
     (String, Vec<String>, String, Vec<(String, String, bool)>, usize, String, Vec<[String; 3]>);
 
 /// Name, aliases, group, parameters, required, doc and examples of every builtin.
 #[pyfunction]
-pub(crate) fn builtins() -> Vec<Row> {
+pub(crate) fn builtins() -> Vec<BuiltinRow> {
     let all = BUILTINS.iter().flat_map(|group| group.iter());
     all.map(|builtin| {
         (
@@ -247,7 +248,7 @@ impl RowQuery {
                 asked += 1;
                 rows.row(row, out).map(|()| rows.done())
             };
-            let batch = batch.rows.iter();
+            let batch = batch.rows.texts();
             let ended = if reverse {
                 batch.rev().skip(start).map(&mut ask).find(|asked| *asked != Ok(false))
             } else {
@@ -552,16 +553,21 @@ fn take_rows(
     start: usize,
     reverse: bool,
 ) -> (usize, Option<Obstacle>) {
-    let mut rows = batch.rows.iter();
+    let rows = batch.rows.texts();
+    if reverse { take_each(run, rows.rev(), start) } else { take_each(run, rows, start) }
+}
+
+fn take_each<'r>(
+    run: &mut query::StreamQuery,
+    rows: impl ExactSizeIterator<Item = Row<'r>>,
+    start: usize,
+) -> (usize, Option<Obstacle>) {
     let count = rows.len();
-    for position in start..count {
+    for (position, row) in (start..).zip(rows.skip(start)) {
         if run.done() {
             return (position, None);
         }
-        // The first row that is asked is `start` rows from the end it begins at.
-        let skipped = if position == start { start } else { 0 };
-        let row = if reverse { rows.nth_back(skipped) } else { rows.nth(skipped) };
-        if let Some(Err(obstacle)) = row.map(|row| run.row(row)) {
+        if let Err(obstacle) = run.row(row) {
             return (position + 1, Some(obstacle));
         }
     }
@@ -576,7 +582,7 @@ fn sift_rows(
     start: usize,
 ) -> (Vec<usize>, usize, Option<Obstacle>) {
     let mut positions = Vec::new();
-    for (position, row) in batch.rows.iter().enumerate().skip(start) {
+    for (position, row) in batch.rows.texts().enumerate().skip(start) {
         let (used, too_long) = (run.counts.used, row.too_long.is_some());
         match run.row(row) {
             Err(obstacle) if too_long || matches!(obstacle, Obstacle::Memory(_)) => {

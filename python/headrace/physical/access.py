@@ -58,14 +58,10 @@ def is_divisible(plan: StreamPlan) -> bool:
 
     No stage may need other rows than its own; a join table has been read before.
     """
-    return (
-        not plan.reverse
-        and plan.reduction != "last_from_end"
-        and all(
-            isinstance(stage, JoinPlan)
-            or (isinstance(stage, PlainStage) and stage.kind == "each")
-            for stage in plan.stages
-        )
+    return plan.reduction != "last_from_end" and all(
+        isinstance(stage, JoinPlan)
+        or (isinstance(stage, PlainStage) and stage.kind == "each")
+        for stage in plan.stages
     )
 
 

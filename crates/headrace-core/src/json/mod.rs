@@ -10,6 +10,7 @@
 //! skips values does so through a [`Visitor`], so all of them agree on which
 //! rows are good.
 
+mod block;
 mod error;
 mod escape;
 mod key_hints;
@@ -25,7 +26,8 @@ pub use error::{Inside, JsonError, Reason};
 pub use escape::unescape;
 pub use key_hints::KeyHints;
 pub(crate) use token::skip_plain;
-pub use walk::{Visitor, walk};
+pub(crate) use walk::not_utf8;
+pub use walk::{Visitor, walk, walk_text};
 
 /// The greatest depth [`Limits`] can allow.
 pub const MAX_DEPTH: u32 = 1000;

@@ -271,7 +271,7 @@ fn checking_allocates_nothing_but_the_error() {
     for line in lines {
         let mut verdict = Ok(());
         let counted = allocation_counter::measure(|| verdict = check(line, &DEFAULT));
-        assert_eq!(counted.count_total, u64::from(verdict.is_err()));
+        assert!(counted.count_total <= u64::from(verdict.is_err()), "{line:?}");
         assert_eq!(counted.count_current, 0);
     }
 }

@@ -5,7 +5,7 @@
 
 use super::MAX_NUMBER_BYTES;
 use super::error::{Checked, Failure, Inside, Reason};
-use super::escape;
+use super::{block, escape};
 
 /// A string that has been checked.
 pub(super) struct Quoted {
@@ -61,17 +61,14 @@ fn escaped_string(bytes: &[u8], mut at: usize) -> Checked<usize> {
 }
 
 /// The position of the first quote, backslash or control character.
-///
-/// Eight bytes at a time: most strings of a row are too short for wider steps,
-/// or for calling a search function, to pay.
 #[inline]
 pub(crate) fn skip_plain(bytes: &[u8], mut at: usize) -> usize {
-    while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
-        let hits = not_plain(u64::from_le_bytes(*chunk));
-        if hits != 0 {
-            return at + hits.trailing_zeros() as usize / 8;
+    while let Some(block) = block::at(bytes, at) {
+        let stops = block::not_plain(block);
+        if stops != 0 {
+            return at + stops.trailing_zeros() as usize;
         }
-        at += 8;
+        at += block::WIDTH;
     }
     while bytes.get(at).is_some_and(|&byte| byte != b'"' && byte != b'\\' && byte >= b' ') {
         at += 1;
@@ -79,24 +76,39 @@ pub(crate) fn skip_plain(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// A byte, eight times.
-const EACH: u64 = 0x0101_0101_0101_0101;
-
-/// Bytes to stop at, as top bits. Only the lowest one set can be relied on:
-/// the subtractions borrow from the bytes above a hit.
-#[inline]
-fn not_plain(word: u64) -> u64 {
-    let quote = word ^ (EACH * 0x22);
-    let backslash = word ^ (EACH * 0x5C);
-    let hits = (quote.wrapping_sub(EACH) & !quote)
-        | (backslash.wrapping_sub(EACH) & !backslash)
-        | (word.wrapping_sub(EACH * 0x20) & !word);
-    hits & (EACH * 0x80)
-}
-
 /// The number that begins at `start`, with a minus sign or a digit.
 #[inline]
 pub(super) fn number(bytes: &[u8], start: usize) -> Checked<Number> {
+    match short_number(bytes, start) {
+        Some(number) => Ok(number),
+        None => any_number(bytes, start),
+    }
+}
+
+/// A number of an integer and perhaps a fraction that ends within a block; most do.
+#[inline]
+fn short_number(bytes: &[u8], start: usize) -> Option<Number> {
+    let integer = start + usize::from(bytes.get(start) == Some(&b'-'));
+    let block = block::at(bytes, integer)?;
+    let digits = block::digits(block);
+    let length = digits.trailing_ones() as usize;
+    let next = *block.get(length)?;
+    if length == 0 || (length > 1 && block[0] == b'0') || next | 0x20 == b'e' {
+        return None;
+    }
+    if next != b'.' {
+        return Some(Number { end: integer + length, is_integer: true });
+    }
+    let fraction = (digits >> (length + 1)).trailing_ones() as usize;
+    let end = length + 1 + fraction;
+    if fraction == 0 || *block.get(end)? | 0x20 == b'e' {
+        return None;
+    }
+    Some(Number { end: integer + end, is_integer: false })
+}
+
+/// Any number, or what is wrong with it.
+fn any_number(bytes: &[u8], start: usize) -> Checked<Number> {
     let integer = start + usize::from(bytes.get(start) == Some(&b'-'));
     let mut at = digits(bytes, integer)?;
     if bytes.get(integer) == Some(&b'0') && at > integer + 1 {
@@ -131,29 +143,20 @@ fn digits(bytes: &[u8], start: usize) -> Checked<usize> {
     }
 }
 
-/// The position of the first byte that is not a digit, eight bytes at a time.
+/// The position of the first byte that is not a digit.
 #[inline]
 fn skip_digits(bytes: &[u8], mut at: usize) -> usize {
-    while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
-        let hits = not_digits(u64::from_le_bytes(*chunk));
-        if hits != 0 {
-            return at + hits.trailing_zeros() as usize / 8;
+    while let Some(block) = block::at(bytes, at) {
+        let digits = block::digits(block).trailing_ones() as usize;
+        at += digits;
+        if digits < block::WIDTH {
+            return at;
         }
-        at += 8;
     }
     while bytes.get(at).is_some_and(u8::is_ascii_digit) {
         at += 1;
     }
     at
-}
-
-/// Bytes that are no digits, as top bits.
-#[inline]
-fn not_digits(word: u64) -> u64 {
-    // A digit differs from `0` by less than ten: adding 118 to that stays below 128.
-    let distance = word ^ (EACH * 0x30);
-    let low_bits = distance & (EACH * 0x7F);
-    (distance | (low_bits + EACH * 0x76)) & (EACH * 0x80)
 }
 
 /// The position after `word`, one of JSON's three, which begins at `at`.

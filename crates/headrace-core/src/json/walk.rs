@@ -79,15 +79,28 @@ pub fn walk<'l, V: Visitor>(
     hints: &mut KeyHints,
     visitor: &mut V,
 ) -> Result<&'l str, JsonError> {
-    hints.begin_row();
     match simdutf8::basic::from_utf8(line) {
-        Ok(text) => {
-            let mut walk = Walk { text, bytes: line, open: Nesting::new(*limits), hints };
-            walk.line(visitor).map(|()| text)
-        }
-        Err(_) => Err(invalid_utf8(line)),
+        Ok(text) => walk_text(text, limits, hints, visitor).map(|()| text),
+        Err(_) => Err(not_utf8(line)),
     }
-    .map_err(|failure| explain(line, *failure.0))
+}
+
+/// [`walk`] for a line that is known to be UTF-8.
+///
+/// # Errors
+///
+/// See [`walk`].
+#[inline]
+pub fn walk_text<V: Visitor>(
+    text: &str,
+    limits: &Limits,
+    hints: &mut KeyHints,
+    visitor: &mut V,
+) -> Result<(), JsonError> {
+    hints.begin_row();
+    let bytes = text.as_bytes();
+    let mut walk = Walk { text, bytes, open: Nesting::new(*limits), hints };
+    walk.line(visitor).map_err(|failure| explain(bytes, *failure.0))
 }
 
 /// A line, and what is open of it. Positions are given and returned by all functions.
@@ -331,11 +344,12 @@ impl Nesting {
     }
 }
 
+/// The error of a line that is not UTF-8.
 #[cold]
-fn invalid_utf8(line: &[u8]) -> Failure {
+pub(crate) fn not_utf8(line: &[u8]) -> JsonError {
     // The fast validation does not say where.
     let offset = std::str::from_utf8(line).map_or_else(|error| error.valid_up_to(), str::len);
-    Failure::new(offset, Reason::InvalidUtf8)
+    explain(line, JsonError { offset, reason: Reason::InvalidUtf8 })
 }
 
 /// Replace an error by one that names what was probably meant.

@@ -241,7 +241,7 @@ impl Lookup<'_> {
         if content.len() > self.max_line {
             return Err(no_fit(offset));
         }
-        Ok(Row { number: 0, offset, content, too_long: None, marked })
+        Ok(Row { marked, ..Row::new(0, offset, content) })
     }
 
     /// How much to read from a byte on: a row, and those near behind it.

@@ -100,7 +100,7 @@ impl Extractor {
     /// Check a record in full and ask it for its time.
     fn time(&mut self, content: &[u8]) -> Result<Told, (usize, String)> {
         self.answer.clear();
-        let row = Row { number: 0, offset: 0, content, too_long: None, marked: false };
+        let row = Row::new(0, 0, content);
         match self.run.row(row, &mut self.answer) {
             Ok(()) => Ok(milliseconds(&self.answer).map_or(Told::Nothing, Told::Time)),
             // The record is good, only the question makes no sense of it.

@@ -79,7 +79,13 @@ impl RowParser {
             },
         };
         let start = start + at as u64;
-        match self.tape.parse_in(content, limits, arena) {
+        let parsed = match row.text {
+            Some(text) if self.reading.frame.is_none() => {
+                self.tape.parse_text_in(text, limits, arena)
+            }
+            _ => self.tape.parse_in(content, limits, arena),
+        };
+        match parsed {
             Ok(document) => Ok(Parsed::Document(document, start)),
             Err(error) => Err(refusal(start + error.offset as u64, error.reason.to_string())),
         }

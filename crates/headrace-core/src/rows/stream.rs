@@ -21,13 +21,20 @@ pub struct Row<'a> {
     pub offset: u64,
     /// Without line ending and byte order mark; empty where the row is too long.
     pub content: &'a [u8],
+    /// The content as text, where it is known to be UTF-8 already.
+    pub text: Option<&'a str>,
     /// The length of a row over the limit.
     pub too_long: Option<u64>,
     /// Whether a byte order mark stands before the content.
     pub marked: bool,
 }
 
-impl Row<'_> {
+impl<'a> Row<'a> {
+    /// A row that is neither too long nor behind a byte order mark.
+    pub fn new(number: u64, offset: u64, content: &'a [u8]) -> Self {
+        Self { number, offset, content, text: None, too_long: None, marked: false }
+    }
+
     /// Of the first byte of the content.
     pub fn content_offset(&self) -> u64 {
         self.offset + if self.marked { BOM.len() as u64 } else { 0 }
@@ -250,7 +257,8 @@ impl<R: Read> RowStream<R> {
         if too_long.is_some() {
             content = &[];
         }
-        let row = Row { number: self.number, offset: self.offset, content, too_long, marked };
+        let (number, offset) = (self.number, self.offset);
+        let row = Row { number, offset, content, text: None, too_long, marked };
         self.begin += length + ending;
         self.offset += dropped + (length + ending) as u64;
         self.number += 1;
@@ -394,6 +402,17 @@ impl RowBatch {
         (0..self.len()).map(|position| self.row(position))
     }
 
+    /// The rows, with their text where all rows are UTF-8: that is found out faster for all of them
+    /// than for each.
+    pub fn texts(&self) -> impl DoubleEndedIterator<Item = Row<'_>> + ExactSizeIterator {
+        let all = simdutf8::basic::from_utf8(&self.data).ok();
+        (0..self.len()).map(move |position| {
+            let row = self.row(position);
+            let end = self.ends[position];
+            Row { text: all.and_then(|all| all.get(end - row.content.len()..end)), ..row }
+        })
+    }
+
     /// The row at a position, which must be in the batch.
     pub fn row(&self, position: usize) -> Row<'_> {
         let start = if position == 0 { 0 } else { self.ends[position - 1] };
@@ -402,6 +421,7 @@ impl RowBatch {
             number: self.first_row + position as u64,
             offset: self.offsets[position],
             content: &self.data[start..self.ends[position]],
+            text: None,
             too_long: long.ok().map(|at| self.too_long[at].1),
             marked: self.marked && position == 0,
         }

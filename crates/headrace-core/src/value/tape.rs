@@ -107,7 +107,29 @@ impl Tape {
         Ok(arena.alloc_with(|| Document { line, cells: &self.parts.cells }))
     }
 
+    /// [`parse_in`](Self::parse_in) for a line that is known to be UTF-8.
+    ///
+    /// # Errors
+    /// What is wrong with the line.
+    #[inline]
+    pub fn parse_text_in<'r>(
+        &'r mut self,
+        line: &'r str,
+        limits: &Limits,
+        arena: &'r Bump,
+    ) -> Result<&'r Document<'r>, JsonError> {
+        self.record_text(line, limits)?;
+        Ok(arena.alloc_with(|| Document { line, cells: &self.parts.cells }))
+    }
+
     fn record<'l>(&mut self, line: &'l [u8], limits: &Limits) -> Result<&'l str, JsonError> {
+        match simdutf8::basic::from_utf8(line) {
+            Ok(text) => self.record_text(text, limits).map(|()| text),
+            Err(_) => Err(json::not_utf8(line)),
+        }
+    }
+
+    fn record_text(&mut self, line: &str, limits: &Limits) -> Result<(), JsonError> {
         if line.len() > MAX_LINE {
             return Err(JsonError { offset: MAX_LINE, reason: Reason::LineTooLong });
         }
@@ -121,7 +143,7 @@ impl Tape {
             object: Lanes::ALL,
             next: Lanes::ROW,
         };
-        json::walk(line, limits, &mut self.hints, &mut recorder)
+        json::walk_text(line, limits, &mut self.hints, &mut recorder)
     }
 }
 

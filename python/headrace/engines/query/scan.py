@@ -228,7 +228,7 @@ class Scanner:
         With `sharing`, threads may read the rows.
         """
         files = self.files[scan.source]
-        if self.options.threads == 1 or scan.reverse or self.reads_places:
+        if self.options.threads == 1 or self.reads_places:
             sharing = None
         skipped: list[SkippedLines] = []
         counts_of = _most_rows
@@ -253,7 +253,8 @@ class Scanner:
         skipped: list[SkippedLines],
     ) -> Iterator[bytes]:
         """Read files one after the other, or the fragments of all of them in threads."""
-        if sharing is not None and self._are_worth_threads(files):
+        in_fragments = not scan.reverse and self._are_worth_threads(files)
+        if sharing is not None and in_fragments:
             from headrace.engines.query.threads import read_files
 
             row_files = cast("Sequence[RowFile]", files)
@@ -483,7 +484,8 @@ def _together(
     """Divide files into runs: the fragments of the files of a run can be read in threads."""
     some: list[Rows] = []
     for file in reversed(files) if scan.reverse else files:
-        if sharing is not None and scan.keys is None and _has_fragments(file):
+        shared = sharing is not None and scan.keys is None and not scan.reverse
+        if shared and _has_fragments(file):
             some.append(file)
             continue
         if some:

@@ -136,6 +136,7 @@ class _Run:
 
     shares: Iterator[Share]
     scanner: Scanner
+    scan: Scan
     sharing: Sharing
     ahead: threading.Semaphore
     cancel: Cancel = field(default_factory=Cancel)
@@ -200,7 +201,7 @@ class _Run:
             for batch in share.batches():
                 result.stop += len(batch)
                 for lines, refused in self.scanner.answers_of(
-                    queries, batch, reverse=False, watched=False
+                    queries, batch, reverse=self.scan.reverse, watched=False
                 ):
                     result.lines.append(lines)
                     if refused is not None:
@@ -239,14 +240,15 @@ def _held(query: Query) -> int:
 
 
 def _in_threads(
-    scanner: Scanner, shares: Iterator[Share], sharing: Sharing
+    merging: _Merging, shares: Iterator[Share]
 ) -> Iterator[tuple[Share, Iterator[ShareResult]]]:
     """Query shares in threads; yield each with its results, in the order of the shares.
 
     The results of a share must be read before those of the next one.
     """
-    threads = scanner.options.threads
-    run = _Run(shares, scanner, sharing, threading.Semaphore(threads * _SHARES_AHEAD))
+    threads = merging.scanner.options.threads
+    ahead = threading.Semaphore(threads * _SHARES_AHEAD)
+    run = _Run(shares, merging.scanner, merging.scan, merging.sharing, ahead)
     workers = [threading.Thread(target=run.work, daemon=True) for _ in range(threads)]
     try:
         for worker in workers:
@@ -357,12 +359,12 @@ def _lines_in(result: ShareResult) -> int:
 
 
 def _from_row(batches: Iterator[RowBatch], first: int) -> Iterator[RowBatch]:
+    """Yield the batches that begin at row `first` or later: a result ends with a batch."""
+    rows = 0
     for batch in batches:
-        if first >= len(batch):
-            first -= len(batch)
-        else:
-            yield batch if first == 0 else batch.slice(first, len(batch))
-            first = 0
+        if rows >= first:
+            yield batch
+        rows += len(batch)
 
 
 def read_files(
@@ -405,7 +407,7 @@ def read_in_order(
 def _merged(merging: _Merging, shares: Iterator[Share]) -> Iterator[bytes]:
     if all(query.done for query in merging.queries):
         return
-    for share, results in _in_threads(merging.scanner, shares, merging.sharing):
+    for share, results in _in_threads(merging, shares):
         yield from merging.take(share, results)
         if all(query.done for query in merging.queries):
             return

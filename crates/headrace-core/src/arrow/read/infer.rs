@@ -247,7 +247,7 @@ impl Inferred {
         for (number, end) in (first..).zip(memchr_iter(b'\n', lines)) {
             let content = &lines[start..end];
             let offset = start as u64;
-            self.push(Row { number, offset, content, too_long: None, marked: false });
+            self.push(Row::new(number, offset, content));
             start = end + 1;
         }
     }
@@ -448,7 +448,7 @@ mod tests {
         let mut inferred = Inferred::new(Rules::Rows, Limits::default(), &[]);
         for line in lines {
             let content = line.as_bytes();
-            inferred.push(Row { number: 0, offset: 0, content, too_long: None, marked: false });
+            inferred.push(Row::new(0, 0, content));
         }
         inferred
     }

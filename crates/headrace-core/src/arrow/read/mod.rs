@@ -157,7 +157,7 @@ impl Columns {
         for (number, end) in (0..).zip(memchr_iter(b'\n', lines)) {
             let content = &lines[start..end];
             let offset = start as u64;
-            self.push(Row { number, offset, content, too_long: None, marked: false });
+            self.push(Row::new(number, offset, content));
             if !self.faults.is_empty() {
                 return;
             }
@@ -303,7 +303,7 @@ mod tests {
         let mut offset = 0;
         for (number, line) in (0..).zip(lines) {
             let content = line.as_bytes();
-            columns.push(Row { number, offset, content, too_long: None, marked: false });
+            columns.push(Row::new(number, offset, content));
             offset += line.len() as u64 + 1;
         }
         columns.take()

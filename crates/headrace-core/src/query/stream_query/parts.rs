@@ -153,7 +153,7 @@ mod tests {
                 break;
             }
             let content = content.as_bytes();
-            run.row(Row { number, offset: 0, content, too_long: None, marked: false }).unwrap();
+            run.row(Row::new(number, 0, content)).unwrap();
         }
         run
     }
@@ -220,7 +220,7 @@ mod tests {
         let mut run = run(reduction, &[]).in_slots(slots);
         for (number, content) in (0..).zip(rows) {
             let content = content.as_bytes();
-            run.row(Row { number, offset: 0, content, too_long: None, marked: false }).unwrap();
+            run.row(Row::new(number, 0, content)).unwrap();
         }
         run
     }
