@@ -9,6 +9,9 @@ EXTRAS := spark,tui,arrow,remote,dev
 # On a CI server (CI=true) the core is built for a short compile, with overflow checks.
 PROFILE ?= $(if $(CI),ci,release)
 
+# Compiled modules are kept: the tests start many processes, and each would compile them again.
+export PYTHONDONTWRITEBYTECODE =
+
 .PHONY: help setup demo test test-core check check-core check-python coverage unit bench check-speed conformance sweep crash fuzz clean need-cargo need-cxx need-java
 
 help:
