@@ -544,8 +544,8 @@ class StreamQuery:
         max_depth: int,
         frame: Frame | None = None,
         whole: bool = False,
-        prune: tuple[bytes, int] | None = None,
-        slots: list[str] = ...,
+        prune: tuple[bytes, Sequence[bool], int] | None = None,
+        slots: list[tuple[str, int, tuple[bool, ...]]] = ...,
         sources: Sources | None = None,
         cancel: Cancel | None = None,
     ) -> StreamQuery: ...

@@ -101,7 +101,7 @@ def test_a_plan_can_be_read(headrace):
     assert told.out.decode().splitlines() == [
         "all rows, from the first to the last",
         "├─ each: [$].filter(x > 1)",
-        "├─ only the best 2 are held, by $.sort(x).take(2)",
+        "├─ only the best 2 are held, by x",
         "├─ on the result: $.sort(x).first(2)",
         "└─ each element of the answer is a line of output",
     ]

@@ -15,7 +15,8 @@ use headrace_core::{
         join::{Form, Join, Step, Terms},
     },
     query::{
-        Output, Program, Reading, Reduction, RowQuery, Stage, StreamQuery, Watch, Writing, decode,
+        Output, Program, Prune, Reading, Reduction, RowQuery, Slot, Stage, StreamQuery, Watch,
+        Writing, decode,
     },
     rows::{IndexBuild, RowBatch, RowIndex, RowStream},
 };
@@ -115,17 +116,31 @@ fn map() -> Program {
     .unwrap()
 }
 
+/// The stage of `$.group(id, {n: count(), s: sum(id)})`, as the compiler writes it.
+fn groups() -> Program {
+    decode(b"HRQP\x02\x00\x00\x0b\x01\x00\x00\x14\x00\x00\x01\x00\x00\x02\x0f\x11\x04\x0f\x11\x02\x02id\x14\x00\x00\x01\x03\x00\x00\x00\x00\x02\x02')\x04')\x06\x02id\x14\x00\x00\x02\x05\x00\x07\x00\x14\x00\x00\x02\x04\x00\x08\x00\x18\x08,\x03map\x01\x01\x00\x00\x09\x01\x00").unwrap()
+}
+
+/// The keys of `$.sort(-id)`, as the compiler writes them.
+fn keys() -> Program {
+    decode(b"HRQP\x02\x00\x00\x03\x02\x0f\x11\x04\x0f\x11\x00\x02id\x14\x00\x00\x01\x01\x00")
+        .unwrap()
+}
+
+/// A run that reduces what the stages give.
+fn run_of(stages: Vec<Stage>, reduction: Reduction) -> StreamQuery {
+    let reading = Reading { limits: Limits::default(), frame: None, whole: false };
+    StreamQuery::new(stages, reduction, 1 << 20, reading, Watch::new(|| false))
+}
+
 /// The result over 6,000 rows, of which the last 1,000 allocate nothing.
 fn reduced(program: Program, reduction: Reduction) -> Vec<u8> {
+    result(run_of(vec![Stage::Each(program)], reduction))
+}
+
+/// The same of a run that has seen no rows.
+fn result(mut run: StreamQuery) -> Vec<u8> {
     let data = rows();
-    let reading = Reading { limits: Limits::default(), frame: None, whole: false };
-    let mut run = StreamQuery::new(
-        vec![Stage::Each(program)],
-        reduction,
-        1 << 20,
-        reading,
-        Watch::new(|| false),
-    );
     let mut stream = RowStream::new(&data[..], 0, 0, u64::MAX, 1 << 20);
     let mut ask = |count: usize| {
         for _ in 0..count {
@@ -142,6 +157,22 @@ fn reduced(program: Program, reduction: Reduction) -> Vec<u8> {
 fn reducing_rows_allocates_nothing() {
     assert_eq!(reduced(map(), Reduction::Sum), b"7407402000");
     assert_eq!(reduced(filter(), Reduction::Count), b"6000");
+}
+
+#[test]
+fn grouping_rows_allocates_nothing() {
+    let slots = vec![Slot::Count, Slot::Sum];
+    let run = run_of(vec![Stage::Each(groups())], Reduction::Group).in_slots(slots);
+    assert_eq!(result(run), b"[[[1234567],[6000,7407402000]]]");
+    let counts = reduced(map(), Reduction::CountBy);
+    assert_eq!(counts, b"{\"1234567\":6000}");
+}
+
+#[test]
+fn keeping_the_best_rows_allocates_nothing() {
+    let prune = Prune::new(keys(), vec![true], 2, Watch::new(|| false));
+    let best = result(run_of(Vec::new(), Reduction::Collect(u64::MAX)).pruned(prune));
+    assert!(best.starts_with(b"[{\"id\":1234567,"));
 }
 
 #[test]

@@ -298,8 +298,11 @@ impl RowQuery {
     }
 }
 
-fn slot_of(name: &str) -> PyResult<Slot> {
-    match name {
+/// The kind of a slot, how many elements it holds, and which of its keys fall.
+type PySlot = (String, u64, Vec<bool>);
+
+fn slot_of((kind, count, falling): PySlot) -> PyResult<Slot> {
+    match kind.as_str() {
         "count" => Ok(Slot::Count),
         "sum" => Ok(Slot::Sum),
         "avg" => Ok(Slot::Average),
@@ -307,7 +310,12 @@ fn slot_of(name: &str) -> PyResult<Slot> {
         "max" => Ok(Slot::Max),
         "numbers" => Ok(Slot::Numbers),
         "collect" => Ok(Slot::Collect),
-        _ => Err(PyValueError::new_err(format!("no slot {name:?}"))),
+        "first" => Ok(Slot::First(count)),
+        "last" => Ok(Slot::Last(count)),
+        "best" => Ok(Slot::Best(count, falling.into())),
+        "distinct" => Ok(Slot::Distinct),
+        "approximate" => Ok(Slot::Approximate),
+        _ => Err(PyValueError::new_err(format!("no slot {kind:?}"))),
     }
 }
 
@@ -329,9 +337,10 @@ pub(crate) struct StreamQuery {
 #[pymethods]
 impl StreamQuery {
     /// `reduction` is one of `lines`, `collect`, `last`, `last_from_end`, `count`, `count_by`, `sum`,
-    /// `avg`, `min`, `max`, `group` and `aggregate`; `limit` is the number of elements for the first four.
-    /// `prune` is a program that keeps the best elements, and their number. `slots` are the
-    /// aggregates of groups: each one of `count`, `sum`, `avg`, `min`, `max`, `numbers` and `collect`.
+    /// `avg`, `min`, `max`, `group`, `group_by` and `aggregate`; `limit` is the number of elements for
+    /// the first four. `prune` is a program that gives the keys of an element, which of them fall, and
+    /// how many of the best elements are kept. `slots` are the aggregates of groups: their kinds (see
+    /// `slot_of`), how many elements they hold, and which of their keys fall.
     #[new]
     #[pyo3(signature = (
         stages, *, reduction, limit, nulls, max_memory, max_depth, frame = None, whole = false,
@@ -347,12 +356,12 @@ impl StreamQuery {
         max_depth: u32,
         frame: Option<PyFrame>,
         whole: bool,
-        prune: Option<(Vec<u8>, u64)>,
-        slots: Vec<String>,
+        prune: Option<(Vec<u8>, Vec<bool>, u64)>,
+        slots: Vec<PySlot>,
         sources: Option<&Sources>,
         cancel: Option<&Cancel>,
     ) -> PyResult<Self> {
-        let slots = slots.iter().map(|slot| slot_of(slot)).collect::<PyResult<_>>()?;
+        let slots = slots.into_iter().map(slot_of).collect::<PyResult<_>>()?;
         let reduction = match reduction {
             "lines" => Reduction::Lines(limit, nulls),
             "collect" => Reduction::Collect(limit),
@@ -365,6 +374,7 @@ impl StreamQuery {
             "min" => Reduction::Min,
             "max" => Reduction::Max,
             "group" => Reduction::Group,
+            "group_by" => Reduction::GroupBy,
             "aggregate" => Reduction::Aggregate,
             _ => return Err(PyValueError::new_err(format!("no reduction {reduction:?}"))),
         };
@@ -373,8 +383,8 @@ impl StreamQuery {
         let watch = || signals::watch(cancel);
         let run = query::StreamQuery::new(stages, reduction, max_memory, reading, watch());
         let mut run = run.in_slots(slots);
-        if let Some((code, keep)) = prune {
-            run = run.pruned(Prune::new(decoded(&code)?, keep, watch()));
+        if let Some((code, falling, keep)) = prune {
+            run = run.pruned(Prune::new(decoded(&code)?, falling, keep, watch()));
         }
         Ok(Self { run: Mutex::new(Some(run.knowing(known(sources)))) })
     }

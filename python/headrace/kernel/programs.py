@@ -52,8 +52,12 @@ class Frame:
     null_payload: Literal["skip", "keep", "error"] = "skip"
 
 
-PruneCode: TypeAlias = tuple[bytes, int]
-"""The code of a program that leaves the best elements of an array, and how many."""
+PruneCode: TypeAlias = tuple[bytes, tuple[bool, ...], int]
+"""The code of a program that gives the keys of an element, which of them fall, and how many of the
+best elements are held."""
+
+SlotCode: TypeAlias = tuple[str, int, tuple[bool, ...]]
+"""The kind of a slot, how many elements it holds, and which of its keys fall."""
 
 
 class Program:
@@ -238,7 +242,7 @@ class StreamQuery:
         frame: Frame | None = None,
         whole: bool = False,
         prune: PruneCode | None = None,
-        slots: Sequence[str] = (),
+        slots: Sequence[SlotCode] = (),
         sources: Sources | None = None,
         cancel: Cancel | None = None,
     ) -> None:

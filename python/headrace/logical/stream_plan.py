@@ -14,16 +14,17 @@ from headrace.record import record
 
 if TYPE_CHECKING:
     from headrace.language import ast
-    from headrace.logical.grouping import SlotKind
+    from headrace.logical.group_slots import SlotShape
     from headrace.logical.steps import JoinKind
 
 Reduction: TypeAlias = Literal[
     "lines", "collect", "last", "last_from_end", "count", "count_by", "sum", "avg", "min", "max",
-    "group", "aggregate",
+    "group", "group_by", "aggregate",
 ]  # fmt: skip
 """Result of the stages: a line of output per element, an array, a number, an object of counts, or
 an array of groups, each an array of its keys and an array of its slots
-(`headrace.logical.grouping`). An `aggregate` has one group, also without elements.
+(`headrace.logical.group_slots`). An `aggregate` has one group, also without elements. ``group_by``
+tells groups apart by the text of one key, which must not come from values of two kinds.
 
 ``last_from_end`` is ``last`` for rows that are read in reverse.
 """
@@ -62,13 +63,14 @@ Stage: TypeAlias = StreamStage | JoinStage | ZipStage
 
 @record
 class Prune:
-    """Program that keeps the `keep` best of the elements collected so far.
+    """The `keep` best elements: those that a stable sort by keys puts first.
 
-    Running it on some elements, and then on its result and all later elements, gives the same
-    result as running it once on all of them.
+    `keys` run with the element as their document; `falling` says which of them are in descending
+    order.
     """
 
-    program: ast.Node
+    keys: tuple[ast.Node, ...]
+    falling: tuple[bool, ...]
     keep: int
 
 
@@ -125,7 +127,7 @@ class StreamPlan:
     prune: Prune | None = None
     order: Order | None = None
     group: Group | None = None
-    slots: tuple[SlotKind, ...] = ()
+    slots: tuple[SlotShape, ...] = ()
 
 
 @record

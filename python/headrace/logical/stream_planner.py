@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Literal
 
 from headrace.language import ast, traversal
 from headrace.logical.encode.joins import join_call
-from headrace.logical.grouping import (
-    OF_NUMBERS,
-    Grouping,
+from headrace.logical.group_slots import (
     elements_of,
-    grouping_of,
+    named_groups,
     slots_of,
     slots_of_numbers,
 )
+from headrace.logical.grouping import OF_NUMBERS, Grouping, grouping_of
 from headrace.logical.named_sources import is_closed, lifted
 from headrace.logical.names.inlining import simplified
 from headrace.logical.names.row_scope import checked
@@ -320,6 +319,7 @@ class _Planner:
                 self._counted,
                 self._projected,
                 self._grouped,
+                self._grouped_by_text,
                 self._of_numbers,
             )
             for plan in plans:
@@ -376,12 +376,10 @@ class _Planner:
         match step.name:
             case "sort" | "sort_by" if rest and not any(map(compares_two, arguments)):
                 keep = count_taken(rest[0])
-                if keep is None:
-                    return None
-                take = ast.Method("take", (ast.Arg(ast.Literal(keep)),))
-                return Prune(self._rest([step, take]), keep)
-            case "min_by" | "max_by":
-                return Prune(ast.ArrayLiteral((self._rest([step]),)), 1)
+                return None if keep is None else Prune(*_sort_keys(arguments), keep)
+            case "min_by" | "max_by" if len(arguments) == 1:
+                key = element_query(arguments[0])
+                return Prune((key,), (step.name == "max_by",), 1)
             case _:
                 return None
 
@@ -393,11 +391,8 @@ class _Planner:
         if not are_elementwise(rest):
             return None
         then = _Planner(row_is_root=self._row_is_root).plan(rest).stages
-        keys = [sort_key(argument) for argument in arguments]
-        # An element is its own key if there are none.
-        keys = keys or [(ast.Current(), False)]
-        together = ast.ArrayLiteral(tuple(key for key, _ in keys))
-        return Order(together, tuple(falls for _, falls in keys), then)
+        keys, falling = _sort_keys(arguments)
+        return Order(ast.ArrayLiteral(keys), falling, then)
 
     def _bounded(
         self,
@@ -478,7 +473,31 @@ class _Planner:
             self._finish(reduction),
             rest=ast.Path(ast.Root(), (*rows, *rest), span=step.span),
             spread=stream_steps([step, *rest]),
-            slots=tuple(slot.kind for slot in slots),
+            slots=tuple(slot.shape for slot in slots),
+        )
+
+    def _grouped_by_text(
+        self,
+        step: ast.Method,
+        _arguments: tuple[ast.Node, ...],
+        rest: Sequence[ast.Step],
+    ) -> StreamPlan | None:
+        """Plan `group_by` and `group_shape` with what becomes of each group, held as its slots."""
+        if step.name not in ("group_by", "group_shape"):
+            return None
+        groups = named_groups(step, rest)
+        if groups is None:
+            return None
+        keys = Grouping((("key", groups.key),), ast.ObjectLiteral(()))
+        taken = ast.Arg(elements_of(keys, groups.slots))
+        self._local.append(ast.Method("map", (taken,), span=step.span))
+        pairs = ast.Method("map", (ast.Arg(groups.pair),), span=step.span)
+        steps = (pairs, ast.Method("from_pairs"), *groups.rest)
+        return replace(
+            self._finish("group_by"),
+            rest=ast.Path(ast.Root(), steps, span=step.span),
+            spread=stream_steps([step, *rest]),
+            slots=tuple(slot.shape for slot in groups.slots),
         )
 
     def _of_numbers(
@@ -501,7 +520,7 @@ class _Planner:
             self._finish("aggregate"),
             rest=ast.Path(ast.Root(), (*of_group, statistic, *rest), span=step.span),
             spread=bool(rest) and stream_steps(rest),
-            slots=(slot.kind,),
+            slots=(slot.shape,),
         )
 
     def _counted(
@@ -532,6 +551,15 @@ class _Planner:
         if rest:
             test = ast.Path(test, tuple(rest))
         return replace(self._finish("collect"), limit=1, rest=test)
+
+
+def _sort_keys(
+    arguments: Sequence[ast.Node],
+) -> tuple[tuple[ast.Node, ...], tuple[bool, ...]]:
+    """Return the keys of a sort, and which of them fall."""
+    # An element is its own key if there are none.
+    keys = [sort_key(argument) for argument in arguments] or [(ast.Current(), False)]
+    return tuple(key for key, _ in keys), tuple(falls for _, falls in keys)
 
 
 def _join_stage(call: JoinCall) -> JoinStage:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from headrace.language.tokens import Bindings
     from headrace.logical.steps import Fields
-    from headrace.logical.stream_plan import Stage
+    from headrace.logical.stream_plan import Prune, Stage
     from headrace.store.rows.demand import KeyFilter, KeyValue
 
 
@@ -45,6 +45,7 @@ _REDUCTIONS = {
     "min": "the smallest is kept",
     "max": "the largest is kept",
     "group": "grouped by their keys; the aggregates of each group are held",
+    "group_by": "grouped by the text of their key; the aggregates of each group are held",
     "aggregate": "aggregated; one group is held",
 }
 
@@ -77,7 +78,7 @@ def explain(
 
     >>> print(explain("$.sort(-x).take(3)", stream=True))
     all rows, from the first to the last
-    ├─ only the best 3 are held, by $.sort(-x).take(3)
+    ├─ only the best 3 are held, by -x
     ├─ on the result: $.sort(-x).take(3)
     └─ each element of the answer is a line of output
     """
@@ -136,13 +137,28 @@ def _steps(plan: StreamPlan, *, indexes: bool) -> Iterator[str]:
         yield _stage(stage, indexes=indexes)
     needed = "" if plan.limit is None else f"; {plan.limit} at most are needed"
     if plan.prune is None:
-        yield _REDUCTIONS[plan.reduction] + needed
+        yield _REDUCTIONS[plan.reduction] + _of_groups(plan) + needed
     else:
-        yield f"only the best {plan.prune.keep} are held, by {unparse(plan.prune.program)}"
+        yield f"only the best {plan.prune.keep} are held, by {_sort_keys(plan.prune)}"
     if plan.rest is not None:
         yield f"on the result: {unparse(plan.rest)}"
     if plan.spread:
         yield _SPREAD
+
+
+def _of_groups(plan: StreamPlan) -> str:
+    """Explain what grows with the number of elements, where there are groups."""
+    if plan.group is not None:
+        return ", since what becomes of the groups needs all of their elements"
+    if any(shape.kind in ("collect", "numbers") for shape in plan.slots):
+        return ", some of them with a value of every element"
+    return ""
+
+
+def _sort_keys(prune: Prune) -> str:
+    signs = ["-" if falls else "" for falls in prune.falling]
+    keys = zip(signs, prune.keys, strict=True)
+    return ", ".join(sign + unparse(key) for sign, key in keys)
 
 
 def _keys(keys: KeyFilter) -> str:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from headrace.kernel.programs import PruneCode
     from headrace.language.tokens import Bindings
     from headrace.logical import stream_plan as logical
-    from headrace.logical.grouping import SlotKind
+    from headrace.logical.group_slots import SlotShape
     from headrace.logical.key_filter import JoinKey
     from headrace.logical.steps import Fields, JoinKind
     from headrace.store.rows.demand import KeyFilter
@@ -134,7 +134,7 @@ class StreamPlan:
     order: OrderPlan | None = None
     keys: KeyFilter | None = None
     group: GroupPlan | None = None
-    slots: tuple[SlotKind, ...] = ()
+    slots: tuple[SlotShape, ...] = ()
     column: int = 1
     """The column of the query that errors in the reduction name."""
 
@@ -464,7 +464,7 @@ class _Planner:
         return OrderPlan(self._code(order.key), order.falling, then)
 
     def _prune(self, prune: logical.Prune) -> PruneCode:
-        return self._code(prune.program), prune.keep
+        return self._code(ast.ArrayLiteral(prune.keys)), prune.falling, prune.keep
 
     def distinct(self, tree: ast.Node, query: str, key: ast.Node) -> StreamPlan:
         once = PlainStage("distinct", compile_query(query, key, strict=self._strict))

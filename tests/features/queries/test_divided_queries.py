@@ -40,6 +40,29 @@ GROUPS = st.builds(
             ".transform_values(@.len()).values().sort()",
             ".values()[*].id",
             ".len()",
+            ".keys()",
+            ".transform_values({n: @.count(), s: @.sum(id), top: @.max_by(id)})",
+            ".transform_values([@.first(2), @.last(), @.max(id)])",
+            ".transform_values(@.sort(-id).take(2)).values()",
+            ".values().map(@.count_distinct(k)).take(2)",
+            ".entries().map(([k, of]) => {k, n: of.count(id > 1), some: of.any(id)})",
+            ".transform_values(@.approx_count_distinct(id) + @.sum(4 / id))",
+        ]
+    ),
+)
+BEST = st.builds(
+    "$.rows(){}.{}".format,
+    st.sampled_from(["", ".flat_map([$, id])", ".map(4 / id)", ".flat_map([4 / id])"]),
+    st.sampled_from(
+        [
+            "sort(-id).take(2)",
+            "sort(id, -k).first(3)",
+            "sort(x => -x.id).take(1).id",
+            "sort(4 / id).take(2)",
+            "sort().take(3)",
+            "max_by(id)",
+            "min_by(4 / id).id",
+            "sort(k).take(0)",
         ]
     ),
 )
@@ -52,7 +75,7 @@ def folder(tmp_path_factory):
 
 @often(2.5)
 @given(
-    query=st.sampled_from(VALUES + STREAMS) | GROUPS,
+    query=st.sampled_from(VALUES + STREAMS) | GROUPS | BEST,
     rows=ROWS,
     bad=st.lists(st.tuples(st.integers(0, 30), BAD), max_size=3),
     options=OPTIONS,

@@ -141,12 +141,17 @@ const FEW_KEYS: usize = 32;
 pub(super) struct Fields<'r, T> {
     entries: BumpVec<'r, (&'r str, T)>,
     /// Where each key is, once there are more than a few.
-    places: HashMap<&'r str, usize>,
+    places: Option<HashMap<&'r str, usize>>,
 }
 
 impl<'r, T> Fields<'r, T> {
     pub(super) fn new(arena: &'r Bump) -> Self {
-        Self { entries: BumpVec::new_in(arena), places: HashMap::new() }
+        Self::with_room(0, arena)
+    }
+
+    /// With room for that many keys.
+    pub(super) fn with_room(keys: usize, arena: &'r Bump) -> Self {
+        Self { entries: BumpVec::with_capacity_in(keys, arena), places: None }
     }
 
     /// With entries whose keys are all different.
@@ -176,25 +181,21 @@ impl<'r, T> Fields<'r, T> {
     }
 
     fn position(&self, key: &str) -> Option<usize> {
-        if self.entries.len() > FEW_KEYS {
-            self.places.get(key).copied()
-        } else {
-            self.entries.iter().position(|entry| entry.0 == key)
+        match &self.places {
+            Some(places) => places.get(key).copied(),
+            None => self.entries.iter().position(|entry| entry.0 == key),
         }
     }
 
     fn push(&mut self, key: &'r str, value: T) {
+        let place = self.entries.len();
         self.entries.push((key, value));
-        match self.entries.len() {
-            few if few <= FEW_KEYS => {}
+        if let Some(places) = &mut self.places {
+            places.insert(key, place);
+        } else if place == FEW_KEYS {
             // One too many to look at each: from now on the table knows all of them.
-            many if many == FEW_KEYS + 1 => {
-                self.places
-                    .extend(self.entries.iter().enumerate().map(|(at, entry)| (entry.0, at)));
-            }
-            many => {
-                self.places.insert(key, many - 1);
-            }
+            let keys = self.entries.iter().enumerate();
+            self.places = Some(keys.map(|(at, entry)| (entry.0, at)).collect());
         }
     }
 }

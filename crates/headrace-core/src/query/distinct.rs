@@ -77,6 +77,39 @@ impl Distinct {
         }
     }
 
+    /// How much memory it takes, about.
+    pub fn bytes(&self) -> u64 {
+        match &self.0 {
+            State::Few(hashes) => (2 * size_of::<u64>() * hashes.len()) as u64,
+            State::Many(_) => REGISTERS as u64,
+        }
+    }
+
+    /// All that was noted, for [`Self::from_bytes`].
+    #[allow(clippy::iter_over_hash_type, reason = "sorted afterwards")]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        match &self.0 {
+            State::Few(hashes) => {
+                let mut hashes: Vec<_> = hashes.iter().copied().collect();
+                hashes.sort_unstable();
+                let few = std::iter::once(0);
+                few.chain(hashes.into_iter().flat_map(u64::to_le_bytes)).collect()
+            }
+            State::Many(registers) => [&[1], &registers[..]].concat(),
+        }
+    }
+
+    /// What was noted by the one that gave these bytes; None if none did.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (kind, rest) = bytes.split_first()?;
+        if *kind == 1 {
+            return Some(Self(State::Many(Box::new(rest.try_into().ok()?))));
+        }
+        let (hashes, []) = rest.as_chunks() else { return None };
+        let hashes: HashSet<_> = hashes.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
+        (*kind == 0 && hashes.len() <= FEW).then_some(Self(State::Few(hashes)))
+    }
+
     /// How many there were, or about how many.
     pub fn count(&self) -> u64 {
         match &self.0 {

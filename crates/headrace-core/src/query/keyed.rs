@@ -183,7 +183,12 @@ impl KeyedRows {
 ///
 /// No key is the beginning of another, so the first elements that differ decide, and whatever
 /// bytes differ in these are in the other order once they are complemented.
-fn write_key<'r>(value: Value<'r>, falling: &[bool], out: &mut Vec<u8>, arena: &'r Bump) {
+pub(super) fn write_key<'r>(
+    value: Value<'r>,
+    falling: &[bool],
+    out: &mut Vec<u8>,
+    arena: &'r Bump,
+) {
     let Some(parts) = value.as_array(arena).filter(|_| !falling.is_empty()) else {
         return write_order_key(value, out, arena);
     };

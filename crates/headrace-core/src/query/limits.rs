@@ -125,6 +125,22 @@ struct Weight {
 /// Containers that are weighed with fewer looks are not worth remembering.
 const FEW_LOOKS: u32 = 64;
 
+/// As many light values stay far below any limit.
+const FEW: usize = 64;
+
+/// The most bytes of a light text, or of the line that a light part stands in.
+const LIGHT: usize = 1 << 16;
+
+/// Whether a value has no depth, and so little weight that it need not be computed.
+fn is_light(value: Value<'_>) -> bool {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) => true,
+        Value::Big(text) | Value::Str(text) => text.len() <= LIGHT,
+        Value::Node(node) => node.line().len() <= LIGHT,
+        Value::Array(_) | Value::Object(_) => false,
+    }
+}
+
 /// A text may be six times as long as JSON, and people hold it more than once.
 const TEXT_BYTES: usize = 4;
 
@@ -158,10 +174,17 @@ impl Scales {
     /// It would take too much memory, or is nested deeper than rows may be.
     #[inline]
     pub(super) fn weigh(&mut self, value: Value<'_>) -> Result<(), Fault> {
-        match value {
-            Value::Array(_) | Value::Object(_) => self.weight(value, json::MAX_DEPTH).map(|_| ()),
-            _ => Ok(()),
-        }
+        let is_small = match value {
+            Value::Array(values) => {
+                values.len() <= FEW && values.iter().all(|value| is_light(*value))
+            }
+            Value::Object(entries) => {
+                entries.len() <= FEW
+                    && entries.iter().all(|(key, value)| key.len() <= LIGHT && is_light(*value))
+            }
+            _ => true,
+        };
+        if is_small { Ok(()) } else { self.weight(value, json::MAX_DEPTH).map(|_| ()) }
     }
 
     fn weight(&mut self, value: Value<'_>, levels: u32) -> Result<Weight, Fault> {

@@ -4,6 +4,7 @@
 //! in the arena of that row. Whatever runs queries, per row, over the stream of all
 //! rows, backwards or on a cluster, runs this.
 
+mod best;
 mod builtins;
 mod deep;
 mod demand;
@@ -21,7 +22,6 @@ mod patch;
 mod pattern;
 mod program;
 mod program_reader;
-mod prune;
 mod regex;
 mod row_parser;
 mod row_query;
@@ -43,10 +43,9 @@ pub use limits::Watch;
 pub use machine::{Evaluated, Flow, Machine, Sink};
 pub use program::{Arg, ExprId, Program, VERSION};
 pub use program_reader::{MAX_DEPTH, Malformed, decode};
-pub use prune::Prune;
 pub use row_parser::Reading;
 pub use row_query::{Counts, Output, Refusal, RowQuery, Writing};
 pub use stages::{Join, Stage, Stages};
-pub use stream_query::{Obstacle, Reduction, Slot, StreamCounts, StreamQuery};
+pub use stream_query::{Obstacle, Prune, Reduction, Slot, StreamCounts, StreamQuery};
 pub use sum::Sum;
 pub use zip::{More, Partners};

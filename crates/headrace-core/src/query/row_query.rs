@@ -8,6 +8,7 @@ use bumpalo::Bump;
 
 use super::{
     Flow, Input, Known, Machine, Program, Reading, Watch, demand,
+    machine::Projection,
     row_parser::{Parsed, RowParser},
 };
 use crate::{
@@ -68,6 +69,8 @@ pub struct Writing {
 /// Runs a program over one row after the other.
 pub struct RowQuery {
     program: Arc<Program>,
+    /// For answers that need not be made.
+    projection: Option<Projection>,
     writing: Writing,
     sources: Arc<[Kept]>,
     input: Option<Input>,
@@ -83,8 +86,11 @@ impl RowQuery {
     /// A run that has seen no rows.
     pub fn new(program: Arc<Program>, writing: Writing, reading: Reading, watch: Watch) -> Self {
         let lanes = demand::of_rows(&program, writing.output);
+        let projects = writing.output == Output::Answer && !reading.whole;
+        let projection = projects.then(|| Projection::of(&program, program.root())).flatten();
         Self {
             program,
+            projection,
             writing,
             sources: Arc::new([]),
             input: None,
@@ -177,6 +183,12 @@ impl RowQuery {
             place: self.input.as_ref().map(|input| input.place(row.number)),
         };
         let mut machine = Machine::new(program, arena, document.root(), &self.watch).knowing(known);
+        if let Some(projection) = &self.projection
+            && machine.project(projection, out)
+        {
+            out.push(b'\n');
+            return Ok(Written::Lines(1));
+        }
         let written = match output {
             Output::Elements => machine.each(program.root(), &mut |_, value| Ok(write(value, out))),
             Output::Answer => machine.run().map(|value| write(value, out)),

@@ -94,6 +94,14 @@ impl Stages {
         self.ended
     }
 
+    /// The program of the only stage, if it is one that has no state, and the watch over it.
+    pub(super) fn only(&self) -> Option<(&Program, &Watch)> {
+        match &self.chain[..] {
+            [Stage::Each(program)] => Some((program, &self.watch)),
+            _ => None,
+        }
+    }
+
     /// How many bytes of keys and elements are remembered.
     pub fn held_bytes(&self) -> u64 {
         self.held_bytes

@@ -44,6 +44,11 @@ pub fn write_json<'r>(value: Value<'r>, out: &mut Vec<u8>, arena: &'r Bump) {
 
 /// Append `value` so that equal values give equal texts: numbers by their value, keys sorted.
 pub fn write_canonical<'r>(value: Value<'r>, out: &mut Vec<u8>, arena: &'r Bump) {
+    if let Value::Node(node) = value
+        && is_canonical(node)
+    {
+        return write_node(node, out, arena);
+    }
     let value = value.resolved(arena);
     if let Some(values) = value.as_array(arena) {
         out.push(b'[');
@@ -71,6 +76,17 @@ pub fn write_canonical<'r>(value: Value<'r>, out: &mut Vec<u8>, arena: &'r Bump)
         out.extend_from_slice(number.as_bytes());
     } else {
         write_json(value, out, arena);
+    }
+}
+
+/// Whether a part of a row is known to be written as its canonical text.
+fn is_canonical(node: Node<'_>) -> bool {
+    /// Any integer of so few digits is an i64.
+    const FEW_DIGITS: usize = 18;
+    match node.node_kind() {
+        NodeKind::Null | NodeKind::True | NodeKind::False | NodeKind::Plain => true,
+        NodeKind::Integer => node.raw().len() <= FEW_DIGITS && node.raw() != "-0",
+        _ => false,
     }
 }
 

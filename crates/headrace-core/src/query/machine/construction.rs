@@ -34,7 +34,7 @@ impl<'p, 'r> Machine<'p, 'r> {
     }
 
     pub(super) fn object(&mut self, members: &[Member]) -> Evaluated<'r> {
-        let mut fields = Fields::new(self.arena);
+        let mut fields = Fields::with_room(members.len(), self.arena);
         for member in members {
             match member {
                 Member::Entry { key, value, optional, when } => {

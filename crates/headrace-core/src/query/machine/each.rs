@@ -56,7 +56,7 @@ impl<'p, 'r> Machine<'p, 'r> {
 
     /// What a single part of the row becomes, as a stage over rows begins with one: it stays
     /// in registers, no array is made of it, and it passes through no sinks.
-    pub(super) fn single(&mut self, id: ExprId) -> Evaluated<'r, Single<'r>> {
+    pub(in crate::query) fn single(&mut self, id: ExprId) -> Evaluated<'r, Single<'r>> {
         let program = self.program;
         match &program.exprs[id as usize] {
             Expr::Array(items) if matches!(items[..], [Item { spread: false, .. }]) => {

@@ -7,10 +7,12 @@
 mod construction;
 mod each;
 mod operators;
+mod projection;
 
 use bumpalo::{Bump, collections::Vec as BumpVec};
 
 use self::operators::{comparable, compared, order_of};
+pub(super) use self::projection::Projection;
 use super::{
     Arg, ExprId, Fault, Known, Place, Program,
     builtins::{Builtin, Run, kinds},
@@ -38,7 +40,7 @@ pub type Sink<'s, 'p, 'r> = dyn FnMut(&mut Machine<'p, 'r>, Value<'r>) -> Evalua
 
 /// What an expression returns for a single element.
 #[derive(Clone, Copy)]
-enum Single<'r> {
+pub(super) enum Single<'r> {
     Part(Node<'r>),
     None,
     /// Something else, or more than one.

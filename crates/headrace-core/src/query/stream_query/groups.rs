@@ -1,50 +1,102 @@
 //! Groups of elements, and what the parts of their elements are reduced to.
 //!
 //! An element is an array of two: its keys, and its part in each slot. Memory grows with the
-//! number of groups, and with what slots collect.
+//! number of groups, and with what slots hold. Where the group is there already, its element
+//! allocates nothing.
 
-use std::{cmp::Ordering, collections::HashMap};
+use std::hash::{BuildHasher, RandomState};
 
 use bumpalo::Bump;
+use hashbrown::HashTable;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::{Extreme, Slot, State, Sum};
+use super::{Accumulator, Slot};
 use crate::{
-    query::{Fault, numbers},
-    value::{Document, Value, write_canonical, write_json},
+    query::{
+        Fault,
+        best::{part_of, write_part},
+        numbers,
+    },
+    value::{Kind, Value, key_of, write_canonical, write_int, write_json, write_string},
 };
 
-/// Roughly what a group takes beside its keys, which are there three times.
-const GROUP_BYTES: u64 = 128;
+/// Roughly what a group takes beside its texts and its slots.
+const GROUP_BYTES: usize = 64;
 
-#[derive(Default)]
+/// What the groups are told apart by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Naming {
+    /// The values of the keys.
+    Values,
+    /// The text of the only key, as the key of an object: equal texts must be of one kind.
+    Texts,
+    /// The same, and the result is an object of counts.
+    Counts,
+}
+
 pub(super) struct Groups {
+    naming: Naming,
     slots: Vec<Slot>,
-    /// By the canonical text of the keys.
-    places: HashMap<Vec<u8>, usize>,
+    /// Keys come from the data, so the hashes are seeded: an input cannot choose keys that collide.
+    seed: u64,
+    places: HashTable<(u64, usize)>,
     found: Vec<Group>,
+    /// The names of the groups one after the other, each followed by the keys where they differ.
+    texts: Vec<u8>,
+    /// As many for each group as there are slots.
+    states: Vec<Accumulator>,
+    /// How many elements came.
+    came: u64,
+    colliding: Option<Colliding>,
     bytes: u64,
-    of_one: bool,
+    /// The name of the element at hand, in memory that is used again.
+    name: Vec<u8>,
 }
 
 struct Group {
-    canonical: Vec<u8>,
-    /// As they were written where the group first came.
-    keys: Vec<u8>,
-    states: Vec<State>,
+    /// Where its name begins and ends in the texts, and its keys end.
+    start: usize,
+    name: usize,
+    end: usize,
+    kind: Kind,
+    /// How many elements came before its first.
+    came: u64,
+}
+
+/// The first name that came with two kinds.
+struct Colliding {
+    came: u64,
+    name: Vec<u8>,
+    kinds: (Kind, Kind),
 }
 
 impl Groups {
-    /// One group without keys.
-    pub(super) fn of_one() -> Self {
-        Self { of_one: true, ..Self::default() }
+    pub(super) fn new(naming: Naming) -> Self {
+        let slots = if naming == Naming::Counts { vec![Slot::Count] } else { Vec::new() };
+        Self {
+            naming,
+            slots,
+            seed: RandomState::new().hash_one(0),
+            places: HashTable::new(),
+            found: Vec::new(),
+            texts: Vec::new(),
+            states: Vec::new(),
+            came: 0,
+            colliding: None,
+            bytes: 0,
+            name: Vec::new(),
+        }
     }
 
     /// Say what the slots are; nothing was added yet.
     pub(super) fn reduce(&mut self, slots: Vec<Slot>) {
         self.slots = slots;
-        if self.of_one {
-            self.place(b"[]".to_vec(), || b"[]".to_vec());
-        }
+    }
+
+    /// Begin the only group of elements without keys, which is there also without elements.
+    pub(super) fn begin_only(&mut self) {
+        self.name.extend_from_slice(b"[]");
+        self.place(Kind::Null, |_| {});
     }
 
     /// How much memory they take, about.
@@ -52,146 +104,259 @@ impl Groups {
         self.bytes
     }
 
-    /// Make sure that every slot can take its part of an element.
-    pub(super) fn check<'r>(&self, element: Value<'r>, arena: &'r Bump) -> Result<(), Fault> {
-        let parts = halves(element, arena).1;
+    /// An element as it can be added: the numbers that slots add up are read.
+    ///
+    /// # Errors
+    /// A slot cannot take its part.
+    pub(super) fn checked<'r>(
+        &self,
+        element: Value<'r>,
+        arena: &'r Bump,
+    ) -> Result<Value<'r>, Fault> {
+        if self.naming == Naming::Counts {
+            return Ok(element);
+        }
+        let (keys, parts) = halves(element, arena);
+        let parts = arena.alloc_slice_copy(parts);
+        self.check(parts, arena)?;
+        Ok(Value::Array(arena.alloc([keys, Value::Array(parts)])))
+    }
+
+    /// Make sure that every slot can take its part, and read the numbers that slots add up.
+    pub(super) fn check<'r>(&self, parts: &mut [Value<'r>], arena: &'r Bump) -> Result<(), Fault> {
         for (slot, part) in self.slots.iter().zip(parts) {
-            let part = part.resolved(arena);
-            let builtin = match slot {
-                Slot::Sum => "sum",
-                Slot::Average => "avg",
-                Slot::Numbers => "an aggregate of numbers",
-                _ => continue,
-            };
-            if !part.is_null() {
-                numbers::addend(part, builtin, arena)?;
+            let Some(builtin) = slot.of_numbers() else { continue };
+            let number = part.resolved(arena);
+            if !matches!(number, Value::Null | Value::Int(_) | Value::Float(_)) {
+                numbers::addend(number, builtin, arena)?;
+            }
+            if *slot != Slot::Numbers {
+                *part = number;
             }
         }
         Ok(())
     }
 
     /// Add an element that was checked.
-    pub(super) fn add<'r>(
+    pub(super) fn add<'r>(&mut self, element: Value<'r>, arena: &'r Bump) -> Result<(), Fault> {
+        if self.naming == Naming::Counts {
+            return self.add_parts(&[element], &[Value::Bool(true)], arena);
+        }
+        let (keys, parts) = halves(element, arena);
+        self.add_parts(keys.as_array(arena).unwrap_or_default(), parts, arena)
+    }
+
+    /// Add an element by its keys and the parts, which were checked.
+    pub(super) fn add_parts<'r>(
         &mut self,
-        element: Value<'r>,
-        row: &Document<'r>,
+        keys: &[Value<'r>],
+        parts: &[Value<'r>],
         arena: &'r Bump,
     ) -> Result<(), Fault> {
-        let (keys, parts) = halves(element, arena);
-        let mut canonical = Vec::new();
-        write_canonical(keys, &mut canonical, arena);
-        let place = self.place(canonical, || {
-            let mut text = Vec::new();
-            write_json(keys, &mut text, arena);
-            text
-        });
-        for ((state, slot), part) in self.found[place].states.iter_mut().zip(&self.slots).zip(parts)
-        {
+        self.name.clear();
+        let place = if self.naming == Naming::Values {
+            write_keys(keys, &mut self.name, |key, out| write_canonical(key, out, arena));
+            self.place(Kind::Null, |out| {
+                write_keys(keys, out, |key, out| write_json(key, out, arena));
+            })
+        } else {
+            let key = keys.first().copied().unwrap_or(Value::Null);
+            self.name.extend_from_slice(key_of(key, arena).as_bytes());
+            self.place(key.kind(), |_| {})
+        };
+        self.came += 1;
+        let first = place * self.slots.len();
+        for ((state, slot), part) in self.states[first..].iter_mut().zip(&self.slots).zip(parts) {
             let passes = match slot {
                 Slot::Count => part.truthy(arena),
                 Slot::Numbers => !part.is_null(),
                 _ => true,
             };
-            if !passes {
-                continue;
+            if passes {
+                let before = state.bytes();
+                state.take(*part, arena)?;
+                self.bytes += state.bytes().saturating_sub(before);
             }
-            let before = weight(state);
-            state.take(*part, row, arena)?;
-            self.bytes += weight(state).saturating_sub(before);
         }
         Ok(())
     }
 
-    /// The place of a group, which is begun if it is new.
-    fn place(&mut self, canonical: Vec<u8>, keys: impl FnOnce() -> Vec<u8>) -> usize {
-        if let Some(place) = self.places.get(&canonical) {
-            return *place;
+    /// The place of the group with the name at hand, which is begun if it is new.
+    fn place(&mut self, kind: Kind, write_keys: impl FnOnce(&mut Vec<u8>)) -> usize {
+        let hash = xxh3_64_with_seed(&self.name, self.seed);
+        let Self { found, texts, name, .. } = &*self;
+        let is_this = |(other, place): &(u64, usize)| {
+            *other == hash && found.get(*place).is_some_and(|group| group.name(texts) == name)
+        };
+        if let Some((_, place)) = self.places.find(hash, is_this) {
+            let (place, first) = (*place, self.found[*place].kind);
+            if first != kind {
+                self.collide(self.came, (first, kind));
+            }
+            return place;
         }
         let place = self.found.len();
-        let keys = keys();
-        let states: Vec<_> = self.slots.iter().map(|slot| begun(*slot)).collect();
-        self.bytes += GROUP_BYTES + (2 * canonical.len() + keys.len()) as u64;
-        self.bytes += states.iter().map(weight).sum::<u64>();
-        self.places.insert(canonical.clone(), place);
-        self.found.push(Group { canonical, keys, states });
+        let start = self.texts.len();
+        self.texts.extend_from_slice(&self.name);
+        let name = self.texts.len();
+        write_keys(&mut self.texts);
+        if self.texts[start..name] == self.texts[name..] {
+            self.texts.truncate(name);
+        }
+        let end = self.texts.len();
+        self.places.insert_unique(hash, (hash, place), |(hash, _)| *hash);
+        self.found.push(Group { start, name, end, kind, came: self.came });
+        self.states.extend(self.slots.iter().map(Slot::begin));
+        let slots = self.slots.len() * size_of::<Accumulator>();
+        self.bytes += (GROUP_BYTES + slots + end - start) as u64;
         place
     }
 
-    /// All groups, each an array of its keys and one of its slots.
-    pub(super) fn into_json(self) -> Result<Vec<u8>, Fault> {
-        let mut text = vec![b'['];
-        for (at, group) in self.found.into_iter().enumerate() {
-            text.extend_from_slice(if at > 0 { b",[" } else { b"[" });
-            text.extend_from_slice(&group.keys);
-            text.extend_from_slice(b",[");
-            for (at, state) in group.states.into_iter().enumerate() {
-                if at > 0 {
-                    text.push(b',');
-                }
-                text.extend_from_slice(&state.finish()?);
-            }
-            text.extend_from_slice(b"]]");
+    /// Note that the name at hand came with two kinds, unless another did earlier.
+    fn collide(&mut self, came: u64, kinds: (Kind, Kind)) {
+        if self.colliding.as_ref().is_none_or(|earlier| came < earlier.came) {
+            self.colliding = Some(Colliding { came, name: self.name.clone(), kinds });
         }
-        text.push(b']');
-        Ok(text)
     }
 
-    /// All groups, each with its keys and its slots, and the length of each in front of it.
+    /// All groups, each an array of its keys and one of its slots; or the object of counts.
+    ///
+    /// # Errors
+    /// Two keys of different kinds would be one, or a slot has no result.
+    pub(super) fn into_json(self) -> Result<Vec<u8>, Fault> {
+        if let Some(Colliding { name, kinds: (one, other), .. }) = &self.colliding {
+            return Err(numbers::colliding(&String::from_utf8_lossy(name), *one, *other));
+        }
+        let counts = self.naming == Naming::Counts;
+        let mut out = vec![if counts { b'{' } else { b'[' }];
+        let mut states = self.states.into_iter();
+        for (at, group) in self.found.iter().enumerate() {
+            if at > 0 {
+                out.push(b',');
+            }
+            let name = group.name(&self.texts);
+            if counts {
+                write_string(&String::from_utf8_lossy(name), &mut out);
+                out.push(b':');
+                if let Some(Accumulator::Count(count)) = states.next() {
+                    write_int(i64::try_from(count).unwrap_or(i64::MAX), &mut out);
+                }
+                continue;
+            }
+            out.push(b'[');
+            if self.naming == Naming::Values {
+                out.extend_from_slice(group.keys(&self.texts));
+            } else {
+                out.push(b'[');
+                write_string(&String::from_utf8_lossy(name), &mut out);
+                out.push(b']');
+            }
+            out.extend_from_slice(b",[");
+            for (at, state) in states.by_ref().take(self.slots.len()).enumerate() {
+                if at > 0 {
+                    out.push(b',');
+                }
+                state.write_json(&mut out)?;
+            }
+            out.extend_from_slice(b"]]");
+        }
+        out.push(if counts { b'}' } else { b']' });
+        Ok(out)
+    }
+
+    /// How many elements came, the first name that collides, and all groups with their slots.
     pub(super) fn into_bytes(self) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        let mut write = |part: &[u8]| {
-            bytes.extend_from_slice(&(part.len() as u64).to_le_bytes());
-            bytes.extend_from_slice(part);
-        };
+        let mut bytes = self.came.to_le_bytes().to_vec();
+        match &self.colliding {
+            None => write_part(&[], &mut bytes),
+            Some(Colliding { came, name, kinds: (one, other) }) => {
+                let kinds = [*one as u8, *other as u8];
+                write_part(&[&kinds[..], &came.to_le_bytes(), name].concat(), &mut bytes);
+            }
+        }
+        let mut states = self.states.into_iter();
         for group in self.found {
-            write(&group.canonical);
-            write(&group.keys);
-            for state in group.states {
-                write(&state.into_part());
+            bytes.push(group.kind as u8);
+            bytes.extend_from_slice(&group.came.to_le_bytes());
+            write_part(group.name(&self.texts), &mut bytes);
+            write_part(group.keys(&self.texts), &mut bytes);
+            for state in states.by_ref().take(self.slots.len()) {
+                write_part(&state.into_part(), &mut bytes);
             }
         }
         bytes
     }
 
     /// Add what [`Self::into_bytes`] gave of elements behind these; `None` for other bytes.
-    pub(super) fn merge(&mut self, mut bytes: &[u8]) -> Option<Result<(), Fault>> {
+    pub(super) fn merge(&mut self, bytes: &[u8]) -> Option<Result<(), Fault>> {
+        let before = self.came;
+        let (further, mut bytes) = split_number(bytes)?;
+        let colliding = part_of(&mut bytes)?;
         while !bytes.is_empty() {
-            let canonical = part_of(&mut bytes)?.to_vec();
+            let (kind, rest) = bytes.split_first()?;
+            let (came, rest) = split_number(rest)?;
+            bytes = rest;
+            self.name.clear();
+            self.name.extend_from_slice(part_of(&mut bytes)?);
             let keys = part_of(&mut bytes)?;
-            let place = self.place(canonical, || keys.to_vec());
-            for state in &mut self.found.get_mut(place)?.states {
+            // Where it came first counts, if it collides or is new.
+            self.came = before.saturating_add(came);
+            let place = self.place(kind_of(*kind)?, |out| out.extend_from_slice(keys));
+            let first = place * self.slots.len();
+            for state in self.states.get_mut(first..)?.iter_mut().take(self.slots.len()) {
                 let part = part_of(&mut bytes)?;
-                let before = weight(state);
+                let held = state.bytes();
                 if let Err(fault) = state.merge(part) {
                     return Some(Err(fault));
                 }
-                self.bytes += weight(state).saturating_sub(before);
+                self.bytes += state.bytes().saturating_sub(held);
             }
         }
+        if let [one, other, colliding @ ..] = colliding {
+            let (came, name) = split_number(colliding)?;
+            self.name.clear();
+            self.name.extend_from_slice(name);
+            self.collide(before.saturating_add(came), (kind_of(*one)?, kind_of(*other)?));
+        }
+        self.came = before.saturating_add(further);
         Some(Ok(()))
     }
 }
 
-fn begun(slot: Slot) -> State {
-    match slot {
-        Slot::Count => State::Count(0),
-        Slot::Sum => State::Sum(Box::new(Sum::new())),
-        Slot::Average => State::Average(Box::new(Sum::new()), 0),
-        Slot::Min => State::Extreme(Extreme::new(Ordering::Less)),
-        Slot::Max => State::Extreme(Extreme::new(Ordering::Greater)),
-        Slot::Numbers | Slot::Collect => {
-            State::Collect { text: vec![b'['], elements: 0, limit: u64::MAX, prune: None }
-        }
+impl Group {
+    fn name<'t>(&self, texts: &'t [u8]) -> &'t [u8] {
+        &texts[self.start..self.name]
+    }
+
+    /// As they were written where the group first came.
+    fn keys<'t>(&self, texts: &'t [u8]) -> &'t [u8] {
+        let start = if self.end > self.name { self.name } else { self.start };
+        &texts[start..self.end]
     }
 }
 
-/// What a slot takes, about.
-fn weight(state: &State) -> u64 {
-    let held = match state {
-        State::Sum(sum) | State::Average(sum, _) => sum.bytes(),
-        other => other.held_bytes(),
-    };
-    size_of::<State>() as u64 + held
+fn kind_of(byte: u8) -> Option<Kind> {
+    Kind::ALL.get(usize::from(byte)).copied()
+}
+
+fn split_number(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let (number, rest) = bytes.split_first_chunk()?;
+    Some((u64::from_le_bytes(*number), rest))
+}
+
+fn write_keys<'r>(
+    keys: &[Value<'r>],
+    out: &mut Vec<u8>,
+    mut write: impl FnMut(Value<'r>, &mut Vec<u8>),
+) {
+    out.push(b'[');
+    for (at, key) in keys.iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        write(*key, out);
+    }
+    out.push(b']');
 }
 
 /// The keys of an element, and its part in each slot.
@@ -200,12 +365,4 @@ fn halves<'r>(element: Value<'r>, arena: &'r Bump) -> (Value<'r>, &'r [Value<'r>
         Some([keys, parts]) => (*keys, parts.as_array(arena).unwrap_or_default()),
         _ => (Value::Null, &[]),
     }
-}
-
-fn part_of<'b>(bytes: &mut &'b [u8]) -> Option<&'b [u8]> {
-    let (length, rest) = bytes.split_first_chunk()?;
-    let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
-    let (part, rest) = rest.split_at_checked(length)?;
-    *bytes = rest;
-    Some(part)
 }

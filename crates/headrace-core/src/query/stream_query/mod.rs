@@ -5,20 +5,26 @@
 //! all elements collect them, as JSON text, up to a limit of memory; the rest of the query
 //! then runs on that array.
 
+mod accumulator;
+mod direct;
+mod distinct_values;
 mod extreme;
 mod groups;
-mod key_counts;
 mod parts;
+mod prune;
 
-use std::{cmp::Ordering, collections::VecDeque, sync::Arc};
+use std::{collections::VecDeque, sync::Arc};
 
+use accumulator::{Accumulator, write_texts};
 use bumpalo::{Bump, collections::Vec as BumpVec};
+use direct::{Direct, Found};
+use distinct_values::DistinctValues;
 use extreme::Extreme;
-use groups::Groups;
-use key_counts::KeyCounts;
+use groups::{Groups, Naming};
+pub use prune::Prune;
 
 use super::{
-    Fault, Flow, Input, JoinTable, Known, Prune, Reading, Refusal, Stage, Stages, Sum, Watch,
+    Fault, Flow, Input, JoinTable, Known, Machine, Reading, Refusal, Stage, Stages, Sum, Watch,
     demand, numbers,
     row_parser::{Parsed, RowParser},
     row_query::{emptied, write_line},
@@ -56,10 +62,13 @@ pub enum Reduction {
     Group,
     /// The same with one group, whether there are elements or not.
     Aggregate,
+    /// Groups as the keys of an object tell them apart: by the text of their only key, which is
+    /// what becomes of it. Equal texts of two kinds are an error.
+    GroupBy,
 }
 
 /// How the values of a group are aggregated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Slot {
     /// How many are truthy.
     Count,
@@ -75,6 +84,46 @@ pub enum Slot {
     Numbers,
     /// An array of them all.
     Collect,
+    /// An array of the first.
+    First(u64),
+    /// An array of the last.
+    Last(u64),
+    /// An array of the best. A value is an array of two: its keys, some of which fall, and what
+    /// is held of it.
+    Best(u64, Box<[bool]>),
+    /// An array of those that are different.
+    Distinct,
+    /// About how many are different.
+    Approximate,
+}
+
+impl Slot {
+    /// Its accumulator in a group without elements.
+    fn begin(&self) -> Accumulator {
+        match self {
+            Self::Count => Accumulator::Count(0),
+            Self::Sum => Accumulator::Sum(Sum::new()),
+            Self::Average => Accumulator::Average(Sum::new(), 0),
+            Self::Min => Accumulator::least(),
+            Self::Max => Accumulator::greatest(),
+            Self::Numbers | Self::Collect => Accumulator::first(u64::MAX),
+            Self::First(limit) => Accumulator::first(*limit),
+            Self::Last(limit) => Accumulator::last(*limit),
+            Self::Best(keep, falling) => Accumulator::best(*keep, falling.clone()),
+            Self::Distinct => Accumulator::Distinct(Box::default()),
+            Self::Approximate => Accumulator::Approximate(Box::default()),
+        }
+    }
+
+    /// The function that refuses values which are neither numbers nor null.
+    fn of_numbers(&self) -> Option<&'static str> {
+        match self {
+            Self::Sum => Some("sum"),
+            Self::Average => Some("avg"),
+            Self::Numbers => Some("an aggregate of numbers"),
+            _ => None,
+        }
+    }
 }
 
 /// Counts of rows; `rows` is the sum of all others.
@@ -104,6 +153,10 @@ pub enum Obstacle {
 /// A run over all rows.
 pub struct StreamQuery {
     stages: Stages,
+    /// For groups whose elements need not be made.
+    direct: Option<Direct>,
+    reduction: Reduction,
+    whole: bool,
     sources: Arc<[Kept]>,
     input: Option<Input>,
     state: State,
@@ -121,29 +174,16 @@ enum State {
         left: u64,
         nulls: bool,
     },
-    Collect {
-        text: Vec<u8>,
-        elements: u64,
-        limit: u64,
-        prune: Option<Prune>,
-    },
-    Last {
-        texts: VecDeque<Vec<u8>>,
-        bytes: u64,
-        limit: u64,
-    },
     /// In the order of the file, whose last element comes first.
     LastFromEnd {
         texts: VecDeque<Vec<u8>>,
         bytes: u64,
         limit: u64,
     },
-    Count(u64),
-    CountBy(KeyCounts),
-    Sum(Box<Sum>),
-    Average(Box<Sum>, u64),
-    Extreme(Extreme),
-    Groups(Groups),
+    Pruned(Prune),
+    Groups(Box<Groups>),
+    /// All others, which take elements in one by one and give one value.
+    One(Accumulator),
 }
 
 impl StreamQuery {
@@ -155,33 +195,29 @@ impl StreamQuery {
         reading: Reading,
         watch: Watch,
     ) -> Self {
+        let groups = |naming| State::Groups(Box::new(Groups::new(naming)));
         let state = match reduction {
             Reduction::Lines(left, nulls) => State::Lines { text: Vec::new(), left, nulls },
-            Reduction::Collect(limit) => {
-                State::Collect { text: vec![b'['], elements: 0, limit, prune: None }
-            }
-            Reduction::Last(limit) => State::Last { texts: VecDeque::new(), bytes: 0, limit },
             Reduction::LastFromEnd(limit) => {
                 State::LastFromEnd { texts: VecDeque::new(), bytes: 0, limit }
             }
-            Reduction::Count => State::Count(0),
-            Reduction::CountBy => State::CountBy(KeyCounts::default()),
-            Reduction::Sum => State::Sum(Box::new(Sum::new())),
-            Reduction::Average => State::Average(Box::new(Sum::new()), 0),
-            Reduction::Min => State::Extreme(Extreme::new(Ordering::Less)),
-            Reduction::Max => State::Extreme(Extreme::new(Ordering::Greater)),
-            Reduction::Group => State::Groups(Groups::default()),
-            Reduction::Aggregate => State::Groups(Groups::of_one()),
+            Reduction::Group | Reduction::Aggregate => groups(Naming::Values),
+            Reduction::GroupBy => groups(Naming::Texts),
+            Reduction::CountBy => groups(Naming::Counts),
+            Reduction::Collect(limit) => State::One(Accumulator::first(limit)),
+            Reduction::Last(limit) => State::One(Accumulator::last(limit)),
+            Reduction::Count => State::One(Accumulator::Count(0)),
+            Reduction::Sum => State::One(Accumulator::Sum(Sum::new())),
+            Reduction::Average => State::One(Accumulator::Average(Sum::new(), 0)),
+            Reduction::Min => State::One(Accumulator::least()),
+            Reduction::Max => State::One(Accumulator::greatest()),
         };
-        let done = matches!(
-            state,
-            State::Lines { left: 0, .. }
-                | State::Collect { limit: 0, .. }
-                | State::Last { limit: 0, .. }
-                | State::LastFromEnd { limit: 0, .. }
-        );
+        let done = state.wanted() == 0;
         let lanes = demand::of_stream(&stages, reduction);
         Self {
+            direct: None,
+            reduction,
+            whole: reading.whole,
             stages: Stages::new(stages, watch),
             sources: Arc::new([]),
             input: None,
@@ -197,8 +233,8 @@ impl StreamQuery {
     /// The run, knowing the values that its programs have by number.
     #[must_use]
     pub fn knowing(mut self, sources: Arc<[Kept]>) -> Self {
-        if let State::Collect { prune: Some(pruning), .. } = &mut self.state {
-            pruning.sources = Arc::clone(&sources);
+        if let State::Pruned(prune) = &mut self.state {
+            prune.sources = Arc::clone(&sources);
         }
         self.sources = sources;
         self
@@ -206,18 +242,24 @@ impl StreamQuery {
 
     /// Collect only the elements that `prune` leaves.
     #[must_use]
-    pub fn pruned(mut self, pruning: Prune) -> Self {
-        if let State::Collect { prune, .. } = &mut self.state {
-            *prune = Some(pruning);
-        }
+    pub fn pruned(mut self, prune: Prune) -> Self {
+        self.state = State::Pruned(prune);
         self
     }
 
     /// Reduce the parts of the elements of groups as these slots say.
     #[must_use]
     pub fn in_slots(mut self, slots: Vec<Slot>) -> Self {
-        if let State::Groups(groups) = &mut self.state {
+        if let State::Groups(groups) = &mut self.state
+            && self.reduction != Reduction::CountBy
+        {
             groups.reduce(slots);
+            if self.reduction == Reduction::Aggregate {
+                groups.begin_only();
+            }
+            if !self.whole {
+                self.direct = self.stages.only().and_then(|(program, _)| Direct::of(program));
+            }
         }
         self
     }
@@ -301,6 +343,7 @@ impl StreamQuery {
         let known = Known { sources: values_of(&self.sources, &arena), place: None };
         let (state, done) = (&mut self.state, &mut self.done);
         let ended = self.stages.end(known, &arena, &mut |element| {
+            let element = state.checked(element, &arena)?;
             *done = state.take(element, &no_row, &arena)?;
             Ok(if *done { Flow::Stop } else { Flow::Continue })
         });
@@ -337,11 +380,34 @@ impl StreamQuery {
             sources: values_of(&self.sources, arena),
             place: self.input.as_ref().map(|input| input.place(row.number)),
         };
+        if let (Some(direct), State::Groups(groups)) = (&self.direct, &mut *state)
+            && let Some((program, watch)) = self.stages.only()
+        {
+            let mut machine = Machine::new(program, arena, document.root(), watch).knowing(known);
+            let failed = |stage, fault: Fault| {
+                let failed = (stage, fault);
+                refusal(self.stages.span(&failed), failed.1.reason)
+            };
+            match direct.found(&mut machine, arena).map_err(|fault| failed(0, fault))? {
+                Found::Element(keys, parts) => {
+                    groups.check(parts, arena).map_err(|fault| failed(1, fault))?;
+                    let added = groups.add_parts(keys, parts, arena);
+                    added.map_err(|fault| refusal(None, fault.reason))?;
+                    self.counts.used += 1;
+                    return Ok(());
+                }
+                Found::None => {
+                    self.counts.filtered += 1;
+                    return Ok(());
+                }
+                Found::Other => {}
+            }
+        }
         let pushed = self.stages.push(document.root(), known, arena, &mut |element| {
             if state.passes_over(element) {
                 return Ok(Flow::Continue);
             }
-            state.check(element, arena)?;
+            let element = state.checked(element, arena)?;
             match first {
                 None => first = Some(element),
                 Some(_) => more.push(element),
@@ -379,59 +445,40 @@ impl StreamQuery {
     }
 }
 
-fn total<'r>(sum: &Sum) -> Result<Value<'r>, Fault> {
-    match sum.integer() {
-        Some(total) => Ok(Value::Int(total)),
-        None => numbers::finite(sum.double()),
-    }
-}
-
 impl State {
     /// How many bytes of keys and elements are held.
     fn held_bytes(&self) -> u64 {
         match self {
-            Self::Collect { text, .. } => text.len() as u64,
-            Self::Last { bytes, .. } | Self::LastFromEnd { bytes, .. } => *bytes,
-            Self::CountBy(counts) => counts.bytes(),
+            Self::Lines { .. } => 0,
+            Self::LastFromEnd { bytes, .. } => *bytes,
+            Self::Pruned(prune) => prune.best.bytes(),
             Self::Groups(groups) => groups.bytes(),
-            Self::Extreme(best) => best.bytes(),
-            _ => 0,
+            Self::One(one) => one.bytes(),
         }
     }
 
     /// The result, as JSON.
     fn finish(self) -> Result<Vec<u8>, Fault> {
-        let arena = Bump::new();
-        let value = match self {
+        let mut out = Vec::new();
+        match self {
             Self::Lines { text, .. } => return Ok(text),
-            Self::Collect { mut text, .. } => {
-                text.push(b']');
-                return Ok(text);
-            }
-            Self::Last { texts, .. } | Self::LastFromEnd { texts, .. } => {
-                let texts: Vec<_> = texts.into_iter().collect();
-                return Ok([b"[", texts.join(&b","[..]).as_slice(), b"]"].concat());
-            }
-            Self::Extreme(best) => return best.into_json(),
-            Self::CountBy(counts) => return counts.to_json(),
+            Self::LastFromEnd { texts, .. } => write_texts(texts, &mut out),
+            Self::Pruned(prune) => prune.best.write_json(&mut out),
             Self::Groups(groups) => return groups.into_json(),
-            Self::Count(count) => Value::Int(i64::try_from(count).unwrap_or(i64::MAX)),
-            Self::Sum(sum) => total(&sum)?,
-            Self::Average(_, 0) => Value::Null,
-            #[allow(clippy::cast_precision_loss, reason = "a mean is a double")]
-            Self::Average(sum, count) => numbers::finite(sum.double() / count as f64)?,
-        };
-        let mut text = Vec::new();
-        write_json(value, &mut text, &arena);
-        Ok(text)
+            Self::One(one) => one.write_json(&mut out)?,
+        }
+        Ok(out)
     }
 
     /// How many more elements can change the result, of those that are answers.
     fn wanted(&self) -> u64 {
         match self {
             Self::Lines { left, .. } => *left,
-            Self::Collect { elements, limit, .. } => limit - elements,
-            _ => u64::MAX,
+            // Of a row, the last elements come first.
+            Self::LastFromEnd { texts, limit, .. } if (texts.len() as u64) < *limit => u64::MAX,
+            Self::LastFromEnd { .. } => 0,
+            Self::One(one) => one.wanted(),
+            Self::Pruned(_) | Self::Groups(_) => u64::MAX,
         }
     }
 
@@ -440,18 +487,23 @@ impl State {
         matches!(self, Self::Lines { nulls: false, .. }) && element.is_null()
     }
 
-    /// Refuse an element that cannot be taken, before another one of its row is.
-    fn check<'r>(&self, element: Value<'r>, arena: &'r Bump) -> Result<(), Fault> {
-        let builtin = match self {
-            Self::Sum(_) => "sum",
-            Self::Average(..) => "avg",
-            Self::Groups(groups) => return groups.check(element, arena),
-            _ => return Ok(()),
-        };
-        if element.is_null() {
-            return Ok(());
+    /// An element as it can be taken: numbers that are added up are read.
+    ///
+    /// # Errors
+    /// It cannot be taken, nor can another one of its row.
+    fn checked<'r>(&self, element: Value<'r>, arena: &'r Bump) -> Result<Value<'r>, Fault> {
+        match self {
+            Self::Groups(groups) => groups.checked(element, arena),
+            Self::Pruned(prune) => prune.checked(element, arena),
+            Self::One(one) => match one.of_numbers() {
+                Some(builtin) if !element.is_null() => {
+                    numbers::addend(element, builtin, arena)?;
+                    Ok(element.resolved(arena))
+                }
+                _ => Ok(element),
+            },
+            _ => Ok(element),
         }
-        numbers::addend(element, builtin, arena).map(|_| ())
     }
 
     /// Whether the last element comes first.
@@ -485,53 +537,17 @@ impl State {
             Self::Lines { text, left, .. } => {
                 write_line(element, row, text, arena);
                 *left -= 1;
-                return Ok(*left == 0);
             }
-            Self::Collect { text, elements, limit, prune } => {
-                if *elements > 0 {
-                    text.push(b',');
-                }
-                write_json(element, text, arena);
-                *elements += 1;
-                if let Some(pruning) = prune
-                    && pruning.is_due(*elements, text.len())
-                {
-                    match pruning.prune(text) {
-                        Some(left) => *elements = left,
-                        None => *prune = None,
-                    }
-                }
-                return Ok(*elements >= *limit);
-            }
-            Self::Last { texts, bytes, limit } => {
-                let mut text = Vec::new();
-                write_json(element, &mut text, arena);
-                *bytes += text.len() as u64;
-                texts.push_back(text);
-                if texts.len() as u64 > *limit {
-                    *bytes -= texts.pop_front().map_or(0, |first| first.len() as u64);
-                }
-            }
-            Self::LastFromEnd { texts, bytes, limit } => {
+            Self::LastFromEnd { texts, bytes, .. } => {
                 let mut text = Vec::new();
                 write_json(element, &mut text, arena);
                 *bytes += text.len() as u64;
                 texts.push_front(text);
-                return Ok(texts.len() as u64 >= *limit);
             }
-            Self::Count(count) => *count += 1,
-            Self::CountBy(counts) => counts.add(element, arena),
-            Self::Groups(groups) => {
-                groups.add(element, row, arena)?;
-            }
-            Self::Sum(sum) => {
-                numbers::add_to(sum, element, "sum", arena)?;
-            }
-            Self::Average(sum, count) => {
-                *count += u64::from(numbers::add_to(sum, element, "avg", arena)?);
-            }
-            Self::Extreme(best) => best.consider(element, arena),
+            Self::Pruned(prune) => prune.take(element, arena)?,
+            Self::Groups(groups) => groups.add(element, arena)?,
+            Self::One(one) => one.take(element, arena)?,
         }
-        Ok(false)
+        Ok(self.wanted() == 0)
     }
 }

@@ -4,13 +4,7 @@
 //! can take in. Parts that are merged in the order of their rows give what one run over all
 //! these rows would have given: the elements that were held, counts, and sums to the last bit.
 
-use bumpalo::Bump;
-
-use super::{Fault, State, StreamQuery, Sum};
-use crate::{
-    json::{Limits, MAX_DEPTH},
-    value::{Document, Tape},
-};
+use super::{Fault, State, StreamQuery};
 
 impl StreamQuery {
     /// What the rows so far were reduced to, for [`Self::merge`]. Lines of output are no part.
@@ -21,8 +15,8 @@ impl StreamQuery {
     /// How many elements are held in order.
     pub fn held_elements(&self) -> u64 {
         match &self.state {
-            State::Collect { elements, .. } => *elements,
-            State::Last { texts, .. } | State::LastFromEnd { texts, .. } => texts.len() as u64,
+            State::LastFromEnd { texts, .. } => texts.len() as u64,
+            State::One(one) => one.held_elements(),
             _ => 0,
         }
     }
@@ -39,96 +33,31 @@ impl StreamQuery {
     }
 }
 
+/// The fault of bytes that are no part.
+pub(super) fn malformed() -> Fault {
+    Fault::new("the result of a part of the rows is damaged".to_owned())
+}
+
 impl State {
-    pub(super) fn into_part(self) -> Vec<u8> {
+    fn into_part(self) -> Vec<u8> {
         match self {
-            Self::Lines { .. } => Vec::new(),
-            Self::Collect { text, elements, .. } => {
-                [&elements.to_le_bytes()[..], text.get(1..).unwrap_or_default()].concat()
-            }
-            Self::Last { texts, .. } | Self::LastFromEnd { texts, .. } => {
-                let texts: Vec<_> = texts.into_iter().collect();
-                texts.join(&b'\n')
-            }
-            Self::Count(count) => count.to_le_bytes().to_vec(),
-            Self::CountBy(counts) => counts.to_bytes(),
+            Self::Lines { .. } | Self::LastFromEnd { .. } => Vec::new(),
+            Self::Pruned(prune) => prune.best.into_bytes(),
             Self::Groups(groups) => groups.into_bytes(),
-            Self::Sum(sum) => sum.to_bytes(),
-            Self::Average(sum, count) => [&count.to_le_bytes()[..], &sum.to_bytes()].concat(),
-            Self::Extreme(best) => best.to_bytes(),
+            Self::One(one) => one.into_part(),
         }
     }
 
     /// Take in a part; true if no further one can change the result.
-    pub(super) fn merge(&mut self, part: &[u8]) -> Result<bool, Fault> {
-        let malformed = || Fault::new("the result of a part of the rows is damaged".to_owned());
+    fn merge(&mut self, part: &[u8]) -> Result<bool, Fault> {
         match self {
             Self::Lines { .. } | Self::LastFromEnd { .. } => return Err(malformed()),
-            Self::Collect { .. } => {
-                let (count, texts) = split_count(part).ok_or_else(malformed)?;
-                return self.collect(count, texts);
-            }
-            Self::Last { texts, bytes, limit } => {
-                let parts = part.split(|byte| *byte == b'\n').filter(|text| !text.is_empty());
-                for text in parts {
-                    *bytes += text.len() as u64;
-                    texts.push_back(text.to_vec());
-                    if texts.len() as u64 > *limit {
-                        *bytes -= texts.pop_front().map_or(0, |first| first.len() as u64);
-                    }
-                }
-            }
-            Self::Count(count) => *count += split_count(part).ok_or_else(malformed)?.0,
-            Self::CountBy(counts) => counts.merge(part).ok_or_else(malformed)?,
+            Self::Pruned(prune) => prune.best.merge(part).ok_or_else(malformed)?,
             Self::Groups(groups) => groups.merge(part).ok_or_else(malformed)??,
-            Self::Sum(sum) => sum.merge(&Sum::from_bytes(part).ok_or_else(malformed)?),
-            Self::Average(sum, count) => {
-                let (further, bytes) = split_count(part).ok_or_else(malformed)?;
-                sum.merge(&Sum::from_bytes(bytes).ok_or_else(malformed)?);
-                *count += further;
-            }
-            Self::Extreme(best) => best.merge(part).ok_or_else(malformed)?,
+            Self::One(one) => one.merge(part)?,
         }
-        Ok(false)
+        Ok(self.wanted() == 0)
     }
-
-    /// Collect `count` elements with commas between them.
-    fn collect(&mut self, count: u64, texts: &[u8]) -> Result<bool, Fault> {
-        let Self::Collect { text, elements, limit, prune } = self else { return Ok(false) };
-        let all = elements.saturating_add(count);
-        if all > *limit {
-            return self.collect_first(texts);
-        }
-        if *elements > 0 && count > 0 {
-            text.push(b',');
-        }
-        text.extend_from_slice(texts);
-        *elements = all;
-        if let Some(pruning) = prune
-            && pruning.is_due(*elements, text.len())
-        {
-            match pruning.prune(text) {
-                Some(left) => *elements = left,
-                None => *prune = None,
-            }
-        }
-        Ok(*elements >= *limit)
-    }
-
-    /// Collect those elements that are still wanted.
-    fn collect_first(&mut self, texts: &[u8]) -> Result<bool, Fault> {
-        let array = [b"[", texts, b"]"].concat();
-        let (arena, mut tape) = (Bump::new(), Tape::once());
-        let parsed = tape.parse(&array, &Limits { max_depth: MAX_DEPTH });
-        let parsed = parsed.map_err(|error| Fault::new(error.to_string()))?;
-        let elements = parsed.root().as_array(&arena).unwrap_or_default();
-        self.take_all(elements, &Document::default(), &arena)
-    }
-}
-
-fn split_count(part: &[u8]) -> Option<(u64, &[u8])> {
-    let (count, rest) = part.split_first_chunk()?;
-    Some((u64::from_le_bytes(*count), rest))
 }
 
 #[cfg(test)]
@@ -208,15 +137,32 @@ mod tests {
     }
 
     const ELEMENTS: &[&str] = &[
-        r#"[["a"],[true,3,1,null]]"#,
-        r#"[[1],[false,0.1,2,{"x":[1]}]]"#,
-        r#"[["a"],[true,0.2,0.5,"x"]]"#,
-        "[[1.0],[1,-0.1,7,1.50]]",
-        r#"[["1"],["",9007199254740993,-1,[]]]"#,
+        r#"[["a"],[true,3,1,null,7,7,[[2],"p"],1,"a"]]"#,
+        r#"[[1],[false,0.1,2,{"x":[1]},8,8,[[null],"q"],1.0,2]]"#,
+        r#"[["a"],[true,0.2,0.5,"x",9,9,[[2.0],"r"],[1],"a"]]"#,
+        r#"[[1.0],[1,-0.1,7,1.50,null,null,[["s"],"s"],"1",2.0]]"#,
+        r#"[["1"],["",9007199254740993,-1,[],{},[],[[0],[]],null,null]]"#,
     ];
 
+    /// The groups of the elements, with all kinds of slots.
+    const GROUPS: &str = concat!(
+        r#"[[["a"],[2,3.2,1,[null,"x"],[7],[9],["p","r"],[1,[1]],1]],"#,
+        r#"[[1],[1,0.0,7,[{"x":[1]},1.50],[8],[null],["s","q"],[1.0,"1"],1]],"#,
+        r#"[["1"],[0,9007199254740993,-1,[[]],[{}],[[]],[[]],[null],1]]]"#
+    );
+
     fn in_groups(reduction: Reduction, rows: &[&str]) -> StreamQuery {
-        let slots = vec![Slot::Count, Slot::Sum, Slot::Max, Slot::Collect];
+        let slots = vec![
+            Slot::Count,
+            Slot::Sum,
+            Slot::Max,
+            Slot::Collect,
+            Slot::First(1),
+            Slot::Last(1),
+            Slot::Best(2, [true].into()),
+            Slot::Distinct,
+            Slot::Approximate,
+        ];
         let mut run = run(reduction, &[]).in_slots(slots);
         for (number, content) in (0..).zip(rows) {
             let content = content.as_bytes();
@@ -228,10 +174,7 @@ mod tests {
     #[test]
     fn groups_of_parts_are_those_of_all_rows() {
         let whole = in_groups(Reduction::Group, ELEMENTS).finish().unwrap();
-        assert_eq!(
-            String::from_utf8(whole.clone()).unwrap(),
-            r#"[[["a"],[2,3.2,1,[null,"x"]]],[[1],[1,0.0,7,[{"x":[1]},1.50]]],[["1"],[0,9007199254740993,-1,[[]]]]]"#
-        );
+        assert_eq!(String::from_utf8(whole.clone()).unwrap(), GROUPS);
         for cut in 0..=ELEMENTS.len() {
             let mut merged = in_groups(Reduction::Group, &[]);
             for rows in [&ELEMENTS[..cut], &ELEMENTS[cut..]] {
@@ -246,17 +189,41 @@ mod tests {
         let none = in_groups(Reduction::Aggregate, &[]);
         let mut merged = in_groups(Reduction::Aggregate, &[]);
         merged.merge(&none.into_part()).unwrap();
-        assert_eq!(merged.finish().unwrap(), b"[[[],[0,0,null,[]]]]");
+        assert_eq!(merged.finish().unwrap(), b"[[[],[0,0,null,[],[],[],[],[],0]]]");
         assert_eq!(in_groups(Reduction::Group, &[]).finish().unwrap(), b"[]");
+    }
+
+    #[test]
+    fn the_first_key_of_another_kind_is_named_wherever_rows_are_cut() {
+        let rows = ["\"1\"", "2", "1", "\"2\"", "true", "\"true\""];
+        let whole = run(Reduction::CountBy, &rows).finish().unwrap_err();
+        assert!(whole.reason.contains("number 1 from string 1"), "{}", whole.reason);
+        for cut in 0..=rows.len() {
+            for second in cut..=rows.len() {
+                let mut merged = run(Reduction::CountBy, &[]);
+                for rows in [&rows[..cut], &rows[cut..second], &rows[second..]] {
+                    merged.merge(&run(Reduction::CountBy, rows).into_part()).unwrap();
+                }
+                assert_eq!(merged.finish().unwrap_err(), whole, "cut at {cut} and {second}");
+            }
+        }
     }
 
     #[test]
     fn other_bytes_are_no_groups() {
         let part = in_groups(Reduction::Group, ELEMENTS).into_part();
-        for length in 1..part.len() {
+        for length in 0..part.len() {
             let merged = in_groups(Reduction::Group, &[]).merge(&part[..length]);
             // What ends between two groups is a shorter part.
-            assert!(merged.is_err() || length > 8, "{length}");
+            assert!(merged.is_err() || length >= 16, "{length}");
         }
+    }
+
+    #[test]
+    fn the_only_group_is_there_without_slots_too() {
+        assert_eq!(
+            run(Reduction::Aggregate, &[]).in_slots(Vec::new()).finish().unwrap(),
+            b"[[[],[]]]"
+        );
     }
 }
