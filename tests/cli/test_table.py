@@ -3,7 +3,9 @@
 import gzip
 import json
 import re
+import select
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -105,32 +107,36 @@ def files_of_examples(tmp_path_factory):
 
 
 @pytest.fixture
-def run_example(files_of_examples, piped, on_path, tmp_path):
+def run_example(files_of_examples, piped, start, on_path, tmp_path):
     """Run a line where the files are; in this process if it only calls headrace."""
     shutil.copytree(files_of_examples, tmp_path, dirs_exist_ok=True)
 
     def run(line):
-        endless = re.search(r" -[fF]\b", line)
         words = words_of(line)
-        if words is not None and not endless:
-            outcome = piped(*words[1:])
-            return outcome.code, outcome.out, outcome.err
-        done = subprocess.run(
-            [
-                "bash",
-                "-c",
-                f"timeout --foreground -s INT 2 {line}" if endless else line,
-            ],
-            env=on_path,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-        )
-        # What `timeout` had to end is reported as 124.
-        code = 0 if endless and done.returncode == 124 else done.returncode
-        return code, done.stdout, done.stderr
+        if words is None:
+            done = subprocess.run(
+                ["bash", "-c", line],
+                cwd=tmp_path,
+                env=on_path,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                check=False,
+            )
+            return done.returncode, done.stdout, done.stderr
+        if re.search(r" -[fF]\b", line):
+            return interrupted(start(*words[1:]))
+        outcome = piped(*words[1:])
+        return outcome.code, outcome.out, outcome.err
 
     return run
+
+
+def interrupted(child):
+    """Interrupt a command that follows a file, once it has printed or said something."""
+    select.select([child.stdout, child.stderr], [], [])
+    child.send_signal(signal.SIGINT)
+    printed, said = child.communicate()
+    return 0 if child.returncode == 130 else child.returncode, printed, said
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="the examples are for bash")

@@ -28,7 +28,7 @@ def tasks_run(called):
 @pytest.mark.parametrize(
     ("when", "number", "code"),
     [
-        pytest.param(java_starts, signal.SIGINT, 130, marks=pytest.mark.sweep),
+        (java_starts, signal.SIGINT, 130),
         (java_starts, signal.SIGTERM, 128 + signal.SIGTERM),
         (tasks_run, signal.SIGINT, 130),
     ],
