@@ -25,7 +25,6 @@ from headrace.kernel.rows import Decoding
 from headrace.store.files.opened import Keeping
 from headrace.store.files.source import expand
 from headrace.store.rows import log_segment, row_index
-from headrace.store.rows import row_file as row_file_module
 from headrace.store.rows.row_file import RowOptions, row_file
 
 ROWS = [{"n": n, "k": n % 7, "pad": "x" * (n % 40)} for n in range(5000)]
@@ -176,10 +175,9 @@ class TestTheIndex:
         """Count the row indexes that are made by reading the data."""
         jobs = []
         job = row_index.index_job
-        for module in (row_file_module, row_index):
-            monkeypatch.setattr(
-                module, "index_job", lambda *given: jobs.append(given) or job(*given)
-            )
+        monkeypatch.setattr(
+            row_index, "index_job", lambda *given: jobs.append(given) or job(*given)
+        )
         return jobs
 
     def test_is_that_of_the_log(self, log, scanned):

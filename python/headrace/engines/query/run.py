@@ -260,11 +260,17 @@ class QueryRun:
     ) -> list[bytes]:
         """Return the answers of plans whose queries have read all rows."""
         depth = self.options.max_depth
+        try:
+            results = [query.finish() for query in queries]
+        except QueryFailedError as error:
+            from headrace.engines.query.unlike import with_places
+
+            raise with_places(self, plans, error) from None
         return [
             result
             if plan.rest is None
             else plan.rest.evaluate(result, depth + plan.result_depth, self._sources)
-            for plan, result in zip(plans, [q.finish() for q in queries], strict=True)
+            for plan, result in zip(plans, results, strict=True)
         ]
 
     def evaluate(self, plan: ValuePlan) -> bytes:
@@ -528,12 +534,7 @@ def values_of(run: QueryRun, plans: Sequence[StreamPlan]) -> list[bytes]:
         limit=plans[0].limit if _collects(plans[0]) else None,
     )
     read_all(run, queries, scan, _if_divisible(sharing, plans))
-    try:
-        return run.finish(plans, queries)
-    except QueryFailedError as error:
-        from headrace.engines.query.unlike import with_places
-
-        raise with_places(run, plans, error) from None
+    return run.finish(plans, queries)
 
 
 def _if_divisible(sharing: Sharing, plans: Sequence[StreamPlan]) -> Sharing | None:

@@ -44,19 +44,21 @@ def with_places(
     """
     for plan in plans:
         if plan.reduction in ("min", "max"):
-            places = _places(run, plan)
+            # The reason names the kinds, so each scan ends at a row.
+            kinds = [kind for kind in _KINDS if kind in failed.reason]
+            places = _places(run, plan, kinds)
             if len(places) > 1:
                 reason = f"{failed.reason}; {'; '.join(places)}"
                 return QueryFailedError(failed.query, failed.offset, reason)
     return failed
 
 
-def _places(run: QueryRun, plan: StreamPlan) -> list[str]:
+def _places(run: QueryRun, plan: StreamPlan, kinds: Sequence[str]) -> list[str]:
     """Return the row of the first value of each kind, in words; none of a pipe."""
     found: list[str] = []
     if any(file.source.is_pipe for file in run.files[plan.source]):
         return found
-    for kind in _KINDS:
+    for kind in kinds:
         error = _first(run, plan, kind)
         if error is not None:
             line = "" if error.line is None else f"line {error.line}, "
