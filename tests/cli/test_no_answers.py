@@ -159,11 +159,14 @@ def test_fields_of_framed_rows_are_those_of_the_payload(headrace, tmp_path):
     assert "no row has idd (did you mean id?)" in done.err
 
 
-def test_only_the_first_rows_are_looked_at(headrace, numbers):
-    done = headrace("query", "--events", "json", "m", numbers(5000))
+def test_a_file_is_searched_as_a_whole(headrace, numbers):
+    path = numbers(5000)
+    done = headrace("query", "--events", "json", "m", path)
     (event,) = done.events
     assert event["event"] == "no_answers"
-    assert "none of the first 1,000 rows has m" in event["message"]
+    assert event["message"].endswith("no row has m")
+    path.write_bytes(path.read_bytes() + b'{"m": 1}\n')
+    assert "no row has m" not in headrace("query", "m > 1 and null", path).err
 
 
 def test_a_result_knows_why_it_is_empty(rows):

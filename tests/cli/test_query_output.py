@@ -186,6 +186,35 @@ def test_a_column_of_several_types_is_told_of(headrace, broken, tmp_path):
 # Bad rows
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "{n: $.rows().count(), total: $.rows().sum(v)}",
+        "{total: $.rows().sum(v), n: $.rows().count()}",
+        "[$.rows().max(k), $.rows().sum(v), $.rows().count()]",
+    ],
+)
+@pytest.mark.parametrize("threads", ["1", "3"])
+def test_counts_of_several_answers_do_not_depend_on_their_order(
+    headrace, tmp_path, query, threads
+):
+    path = tmp_path / "mixed.jsonl"
+    path.write_text('{"k":1,"v":1}\n{"k":2,"v":"x"}\n\n{"k":3,"v":[]}\n{\n{"v":2}\n')
+    done = headrace(
+        *("query", "--on-error", "skip", "--stats", "--threads", threads, query, path)
+    )
+    assert "rows 6 = emitted 2 + filtered 0 + skipped 3 + blank 1" in done.err
+
+
+def test_a_query_that_fails_on_good_rows_is_told_of(headrace, tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"a": 1}\n{\n{"a": "x"}\n')
+    done = headrace("query", "--on-error", "skip", "a * 2", path)
+    assert done.out == b"2\n"
+    assert "2 bad rows were skipped; the query failed first on" in done.err
+    assert "line 3" in done.err
+
+
 def test_bad_rows_are_told_of_as_they_come(headrace, broken):
     done = headrace("query", "a * 2", "--on-error", "collect", broken)
     assert (done.code, done.out) == (0, b"2\n6\n")

@@ -2,7 +2,7 @@
 
 A misspelt field is null, and null leaves an answer out, a total 0 and one row of each key. The first
 rows are read again for this, and stop at the row with which all fields were found. A file is searched
-as a whole before a run with answers is said to read a field that no row has.
+as a whole before a field is said to be in no row, unless it is large.
 """
 
 from __future__ import annotations
@@ -115,11 +115,7 @@ def _absent_of(
     if not rows:
         return ""
     is_proven = complete
-    if (
-        printed
-        and not complete
-        and (proven := _proven(query, source, left)) is not None
-    ):
+    if not complete and (proven := _proven(query, source, left)) is not None:
         left, is_proven = proven, True
     absent = AbsentFields(left, sampled_fields(rows, complete=is_proven, source=source))
     if everywhere:

@@ -15,7 +15,7 @@ from headrace.errors import UsageError
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from headrace.api.dataset import Dataset
     from headrace.api.formats import Format
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from headrace.api.results import QueryResult
     from headrace.cli.console import Console
     from headrace.engines.query.options import BadRow, OnError
+    from headrace.errors import HeadraceError
 
 STDOUT = "-"
 
@@ -118,15 +119,30 @@ def deliver(
             asked.write(options.out, chosen.name)
     for note in asked.notes:
         console.emit("output", note, format=chosen.name)
-    say_bad(asked.report.bad, options, console)
+    skips = policy(options) == "skip"
+    say_bad(asked.report.bad, options, console, asked.report.errors if skips else ())
     if not console.quiet and (hint := asked.hint):
         console.emit("no_answers", hint)
 
 
-def say_bad(bad: int, options: Namespace, console: Console) -> None:
-    """Emit how many rows were skipped, except where --stats does."""
+def say_bad(
+    bad: int,
+    options: Namespace,
+    console: Console,
+    errors: Sequence[HeadraceError] = (),
+) -> None:
+    """Emit how many rows were skipped, except where --stats does.
+
+    Of good rows on which the query failed, the first of the `errors` is shown.
+    """
+    from headrace.errors import RowFailedError
+
     if bad and not (options.stats and options.errors is None):
         rows = "1 bad row was" if bad == 1 else f"{bad} bad rows were"
         kept = "" if options.errors is None else f"; see {options.errors}"
-        message = f"{rows} skipped{kept}"
+        failed = next(
+            (each for each in errors if isinstance(each, RowFailedError)), None
+        )
+        why = "" if failed is None else f"; the query failed first on {failed.what}"
+        message = f"{rows} skipped{kept}{why}"
         console.emit("bad_rows", message, bad=bad, errors=options.errors)

@@ -231,7 +231,7 @@ class Scanner:
         if self.options.threads == 1 or self.reads_places:
             sharing = None
         skipped: list[SkippedLines] = []
-        counts_of = _most_rows
+        counts_of, bad_before = _most_rows, self.report.bad
         try:
             for some in _together(files, scan, sharing):
                 if all(query.done for query in queries):
@@ -242,7 +242,9 @@ class Scanner:
             raise
         finally:
             if not scan.again:
-                self.report.count(scan.source, counts_of(queries), skipped)
+                bad = self.report.bad - bad_before
+                counts = together(queries, counts_of(queries), bad)
+                self.report.count(scan.source, counts, skipped)
 
     def _read_together(
         self,
@@ -540,6 +542,19 @@ def counts_up_to_refusal(queries: Sequence[Query]) -> Counts:
         (query.counts for query in going),
         key=lambda counts: (counts.rows, -counts.skipped),
     )
+
+
+def together(queries: Sequence[Query], counts: Counts, refused: int) -> Counts:
+    """Return the counts of all queries over the same rows, from those of one that read most.
+
+    With several, a row that any of them has refused is skipped, and all others are emitted: the
+    answer is made of them, whichever query needs them.
+    """
+    if len(queries) == 1:
+        return counts
+    skipped = max(counts.skipped, refused)
+    emitted = counts.rows - skipped - counts.blank
+    return replace(counts, emitted=emitted, filtered=0, skipped=skipped)
 
 
 def _rows_of(counts: Counts) -> int:

@@ -150,8 +150,9 @@ impl Fields {
         let mut entry = 0;
         object.for_each_entry(|_, value| {
             let field = &mut self.ordered[noting.places[first + entry]];
-            // Of equal keys the last one counts.
-            if field.last == entry {
+            // Of equal keys the last one counts. In a column of variants the others are read too,
+            // before it is known that they are not the last.
+            if field.last == entry || noting.rules == Rules::Rows {
                 field.seen.note(value, noting);
             }
             entry += 1;

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from headrace.engines.query.report import RunReport
 from headrace.engines.query.run import ProvenIndexes, begin
-from headrace.engines.query.scan import QueryInput, counts_up_to_refusal
+from headrace.engines.query.scan import QueryInput, counts_up_to_refusal, together
 from headrace.engines.rows.fragment import rows_of
 from headrace.engines.spark.query.survey_task import SurveyedRows
 from headrace.engines.spark.query.task_query import Chunk, JoinKey, RefusedRow
@@ -281,9 +281,11 @@ class _QueriedRows:
 
     def _counts(self) -> Counts:
         if self._queries and self._aborts and self.chunk.refused:
-            return counts_up_to_refusal(self._queries)
-        counts = (query.counts for query in self._queries)
-        return max(counts, key=lambda counts: counts.rows, default=Counts())
+            counts = counts_up_to_refusal(self._queries)
+            return together(self._queries, counts, len(self.chunk.refused))
+        each = (query.counts for query in self._queries)
+        counts = max(each, key=lambda counts: counts.rows, default=Counts())
+        return together(self._queries, counts, len(self.chunk.refused))
 
     def _answer(self, batch: RowBatch) -> Iterator[None]:
         """Put the rows of a batch through the queries, and yield where a chunk must end."""
