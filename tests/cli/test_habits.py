@@ -72,6 +72,9 @@ def test_the_command_line_names_options_as_it_spells_them(headrace, tmp_path):
     [
         ("query --rev n FILE", "write --reverse"),
         ("query --null emit n FILE", "write --nulls drop or --nulls emit"),
+        ("query --onerror skip n FILE", "did you mean --on-error?"),
+        ("query --output x.csv n FILE", "write --out PATH, or -o"),
+        ("index get FILE --on n --key 1", "and --eq VALUE"),
         ("query -f n FILE", "write --query-file FILE"),
         ("head --rows 3 FILE", "write --limit, or -n"),
         ("index get FILE --key n --eq 1", "write --on FIELD"),

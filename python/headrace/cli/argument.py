@@ -286,12 +286,13 @@ class _Parser(ArgumentParser):
     """A parser that raises where `argparse` would print and exit."""
 
     command = ""
+    flags: tuple[str, ...] = ()
 
     def error(self, message: str) -> NoReturn:
         from headrace.cli.options.foreign import spelled_here
 
         words = [word.partition("=")[0] for word in message.split()]
-        hint = spelled_here(self.command, words)
+        hint = spelled_here(self.command, words, self.flags)
         raise UsageError(f"{message}; {hint or f'see `{self.prog} --help`'}")
 
 
@@ -307,7 +308,9 @@ def build(entry: Entry, command: Command) -> ArgumentParser:
         allow_abbrev=False,
     )
     parser.command = entry.name
-    for argument in (*command.ARGUMENTS, *COMMON):
+    arguments = (*command.ARGUMENTS, *COMMON)
+    parser.flags = tuple(flag for each in arguments for flag in each.flags)
+    for argument in arguments:
         names = argument.flags or (argument.name,)
         parser.add_argument(*names, **_settings(argument))
     return parser

@@ -1,4 +1,4 @@
-"""Flags of jq and of former versions, and what to write instead.
+"""Flags of jq and of former versions, and misspelt ones, and what to write instead.
 
 They are not accepted: the message about an unknown option says which one is meant.
 """
@@ -6,6 +6,8 @@ They are not accepted: the message about an unknown option says which one is mea
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
+from headrace.suggestion import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -45,6 +47,7 @@ _OF_COMMANDS = {
     "index get": {
         "--graph": "a graph index has edges, not keys; run `headrace graph expand --edges FILE "
         "--seed ID --hops 1 --emit-edges`",
+        "--key": "write --on FIELD and --eq VALUE",
         "--strict": "write --require-index",
     },
     "graph expand": {"--explain=plan": "write --explain"},
@@ -56,6 +59,7 @@ _OF_COMMANDS = {
 
 _EVERYWHERE = {
     "--rev": "write --reverse",
+    "--output": "write --out PATH, or -o",
     "--null": "write --nulls drop or --nulls emit",
     "--key": "write --on FIELD[,FIELD...]",
     "--left-key": "write --left-on",
@@ -71,7 +75,23 @@ _EVERYWHERE = {
 }
 
 
-def spelled_here(command: str, words: Iterable[str]) -> str | None:
-    """Return what to write in a command instead of a flag among the words of an error."""
+def spelled_here(
+    command: str, words: Iterable[str], flags: Iterable[str] = ()
+) -> str | None:
+    """Return what to write in a command instead of a flag among the words of an error.
+
+    `flags` are those of the command.
+
+    >>> spelled_here("query", ["--onerror"], ["--on-error", "--errors"])
+    'did you mean --on-error?'
+    """
     meant = {**_EVERYWHERE, **_OF_COMMANDS.get(command, {})}
-    return next((meant[word] for word in words if word in meant), None)
+    words, flags = list(words), list(flags)
+    for word in words:
+        if word in meant:
+            return meant[word]
+    for word in words:
+        is_unknown = word.startswith("--") and word not in flags
+        if is_unknown and (near := nearest(word, flags)):
+            return f"did you mean {near}?"
+    return None
