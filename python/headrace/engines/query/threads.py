@@ -19,6 +19,7 @@ from headrace.errors import UnusableTableError
 from headrace.kernel.programs import Cancel, RowQuery
 from headrace.kernel.rows import END
 from headrace.physical.fragment import fragments
+from headrace.store.rows.row_file import FIRST_BATCH_BYTES, FIRST_BATCH_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -50,8 +51,7 @@ _MOST_REFUSED = 1000
 _SHARES_AHEAD, _RESULTS_AHEAD = 2, 4
 """The number of shares for each thread, and of results for each share, that wait for their turn."""
 
-_FIRST_BATCH_ROWS, _BATCH_ROWS = 64, 1 << 16
-_BATCH_BYTES = 1 << 19
+_BATCH_ROWS, _BATCH_BYTES = 1 << 16, 1 << 19
 
 _PATIENCE = 0.1
 """Seconds between two looks at whether the threads are to end."""
@@ -115,11 +115,11 @@ def _batches_of(
     fragment: Fragment, max_line: int, decoding: Decoding
 ) -> Iterator[RowBatch]:
     rows = rows_of(fragment, max_line, decoding)
-    # The first batches are small, since a row may take long.
-    count = _FIRST_BATCH_ROWS
-    while (batch := rows.next_batch(count, _BATCH_BYTES)) is not None:
+    # The first batches are small: a few rows may be enough, and a row may take long.
+    count, size = FIRST_BATCH_ROWS, FIRST_BATCH_BYTES
+    while (batch := rows.next_batch(count, size)) is not None:
         yield batch
-        count = min(2 * count, _BATCH_ROWS)
+        count, size = min(2 * count, _BATCH_ROWS), min(2 * size, _BATCH_BYTES)
 
 
 def shares_in_order(
