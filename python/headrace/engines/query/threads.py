@@ -48,8 +48,11 @@ _HELD_BYTES = 8 << 20
 _MOST_REFUSED = 1000
 """A result is passed on when it has this many refused rows."""
 
-_SHARES_AHEAD, _RESULTS_AHEAD = 2, 4
-"""The number of shares for each thread, and of results for each share, that wait for their turn."""
+_SHARES_AHEAD = 2
+"""The number of shares for each thread that wait for their turn."""
+
+_LINES_AHEAD, _PARTS_AHEAD = 16, 4
+"""The number of results of a share that wait for their turn: all lines of one that is small."""
 
 _BATCH_ROWS, _BATCH_BYTES = 1 << 16, 1 << 19
 
@@ -153,7 +156,8 @@ class _Run:
             with self._lock:
                 if self._ended:
                     return
-                results: Queue[ShareResult | None] = Queue(_RESULTS_AHEAD)
+                most = _LINES_AHEAD if self.sharing.lines else _PARTS_AHEAD
+                results: Queue[ShareResult | None] = Queue(most)
                 share = self._next_share()
                 if share is None:
                     return
