@@ -152,9 +152,7 @@ def _threads(options: QueryOptions) -> int:
     if threads is None:
         return available_threads()
     if threads < 1:
-        raise UsageError(
-            f"threads {threads} (--threads {threads}): must be a positive integer"
-        )
+        raise UsageError(f"threads (--threads) {threads}: must be a positive integer")
     return threads
 
 

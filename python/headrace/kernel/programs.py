@@ -150,6 +150,11 @@ class SiftedRow(NamedTuple):
     content: bytes
 
 
+def _of_rows(counts: Counts) -> tuple[int, int, int, int, int]:
+    """Return counts as the core has them: it reads no lines outside the times."""
+    return counts.rows, counts.emitted, counts.filtered, counts.skipped, counts.blank
+
+
 class RowQuery:
     """A query over rows, each by itself."""
 
@@ -189,16 +194,7 @@ class RowQuery:
 
     def absorb(self, counts: Counts, lines: int) -> None:
         """Count the rows of a query like this one, and the lines that it yielded."""
-        self._native.absorb(
-            (
-                counts.rows,
-                counts.emitted,
-                counts.filtered,
-                counts.skipped,
-                counts.blank,
-            ),
-            lines,
-        )
+        self._native.absorb(_of_rows(counts), lines)
 
     @property
     def wanted(self) -> int:
@@ -297,16 +293,7 @@ class StreamQuery:
 
     def absorb(self, counts: Counts, lines: int) -> None:
         """Count the rows of a query like this one, and the lines that it yielded."""
-        self._native.absorb(
-            (
-                counts.rows,
-                counts.emitted,
-                counts.filtered,
-                counts.skipped,
-                counts.blank,
-            ),
-            lines,
-        )
+        self._native.absorb(_of_rows(counts), lines)
 
     def end(self) -> bytes:
         """Take in what is left when all rows have been; return lines of output."""

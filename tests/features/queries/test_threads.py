@@ -193,7 +193,9 @@ def test_ctrl_c_ends_threads_at_once(tmp_path, threads):
 def test_threads_are_a_positive_number(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_bytes(b"{}\n")
-    with pytest.raises(headrace.HeadraceError, match=r"threads 0 .*must be a positive"):
+    with pytest.raises(
+        headrace.HeadraceError, match=r"threads .*0: must be a positive"
+    ):
         headrace.query("id", path, threads=0)
     with pytest.raises(headrace.HeadraceError, match="threads is for engine='local'"):
         headrace.query("id", path, threads=2, engine="spark")
