@@ -5,12 +5,14 @@ loaded in `ARCHIVE`. Later starts map them into memory, which saves half of thei
 `make test` makes the archive; without it the tests only take longer.
 """
 
+import os
 import tempfile
 from pathlib import Path
 
 from tests.stores import ROOT
 
 ARCHIVE = ROOT / "target" / "spark-classes.jsa"
+QUICK_PYTHON = Path(__file__).with_name("quick_python")
 _PLAIN = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 # Another Java, or another version of Spark, starts without the archive.
 _MAPPED = f'{_PLAIN} "-XX:SharedArchiveFile={ARCHIVE}" -Xlog:cds*=off'
@@ -21,6 +23,10 @@ ENVIRONMENT = {
     "SPARK_DAEMON_JAVA_OPTS": QUICK_START,
     "SPARK_LAUNCHER_OPTS": _PLAIN,
     "SPARK_SUBMIT_OPTS": QUICK_START,
+    # Python imports quick_python/sitecustomize.py when it starts.
+    "PYTHONPATH": os.pathsep.join(
+        filter(None, [str(QUICK_PYTHON), os.environ.get("PYTHONPATH")])
+    ),
 }
 """The variables with which each driver, master and worker of Spark starts quickly."""
 

@@ -11,10 +11,11 @@ import os
 import signal
 import sys
 import time
-from importlib import import_module
 from pathlib import Path
 
 from pyspark import TaskContext, daemon
+
+from tests.spark.quick_python.sitecustomize import import_modules
 
 VARIABLE = "SABOTAGE"
 TASK = 1
@@ -159,23 +160,8 @@ def prepare(sabotage):
         sys.modules["headrace"] = None
 
 
-def import_slow_modules():
-    """Import modules once that each worker, which runs one task, would import again."""
-    for name in ("pandas", "pyspark.worker", "pyspark.sql.streaming.datasource"):
-        import_module(name)
-    for name in (
-        "graph.edge_jobs",
-        "index.set_segments",
-        "query.launch",
-        "sink.writer",
-        "source.data_source",
-        "source.record_batches",
-    ):
-        import_module(f"headrace.engines.spark.{name}")
-
-
 def main():
-    import_slow_modules()
+    import_modules("pyspark.worker")
     sabotage = Sabotage(os.environ[VARIABLE])
     watch_reading(sabotage)
     watch_indexing(sabotage)

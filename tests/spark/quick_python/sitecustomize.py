@@ -1,0 +1,60 @@
+"""A quick start of Spark's Python: compiled modules, and workers that share their imports.
+
+Python imports this module when it starts, if this directory is in PYTHONPATH. It does two
+things that would take longer in the tests than most of their tasks:
+
+Spark puts an archive with the sources of PySpark first in the path, and Python would compile
+them in each process. Without the archive, it finds the installed PySpark, compiled.
+
+A daemon of Spark imports nothing before it forks, and each worker would import the same
+modules. Here the daemon imports them once.
+"""
+
+import sys
+from importlib import import_module
+
+_ARCHIVES = ("/pyspark.zip", "-src.zip")
+
+_WRITING = (
+    "headrace.engines.spark.sink.arrow_to_json",
+    "headrace.engines.spark.stream.writer",
+    "headrace.store.shards.job.attempt",
+    "headrace.store.shards.job.commit",
+    "headrace.store.shards.write.record_writer",
+)
+_MODULES = {
+    "pyspark.worker": (
+        "pandas",
+        "pyarrow.pandas_compat",
+        "pyspark.sql.streaming.datasource",
+        # Of functions that are sent with the name of their module.
+        "pytest",
+        "headrace.engines.spark.graph.edge_jobs",
+        "headrace.engines.spark.index.set_segments",
+        "headrace.engines.spark.query.launch",
+        "headrace.engines.spark.source.record_batches",
+        *_WRITING,
+    ),
+    "pyspark.sql.worker.commit_data_source_write": _WRITING[1:],
+    "pyspark.sql.worker.plan_data_source_read": (
+        "headrace.engines.spark.source.partitions",
+    ),
+    "pyspark.sql.worker.python_streaming_sink_runner": _WRITING,
+    "pyspark.sql.worker.write_into_data_source": _WRITING,
+}
+
+
+def import_modules(worker):
+    """Import the modules that the workers of a daemon need."""
+    for name in (
+        worker,
+        "headrace.engines.spark.source.data_source",
+        "headrace.kernel.version",
+        *_MODULES.get(worker, ()),
+    ):
+        import_module(name)
+
+
+sys.path[:] = [place for place in sys.path if not place.endswith(_ARCHIVES)]
+if "pyspark.daemon" in sys.orig_argv:
+    import_modules(sys.orig_argv[-1])
