@@ -82,13 +82,13 @@ def test_nested_beyond_the_limit(shape):
     with pytest.raises(QuerySyntaxError, match="nested more than 256 levels deep"):
         parse(nested(*shape, 300))
     with pytest.raises(QuerySyntaxError, match="nested more than 1000 levels deep"):
-        parse(nested(*shape, 3000), max_depth=1000)
+        parse(nested(*shape, 1100), max_depth=1000)
 
 
 @pytest.mark.parametrize("sign", ["(", "[", "-"])
 def test_nested_absurdly_deep(sign):
     with pytest.raises(QuerySyntaxError, match="nested more than 256 levels"):
-        parse(sign * 100_000)
+        parse(sign * 30_000)
 
 
 @pytest.mark.parametrize("shape", PATTERNS.values(), ids=PATTERNS)
@@ -168,7 +168,7 @@ def steps(query):
 
 
 def assert_linear(make):
-    once, twice, four_times = (steps(make(levels)) for levels in (100, 200, 400))
+    once, twice, four_times = (steps(make(levels)) for levels in (60, 120, 240))
     assert once > 1000
     assert twice < 2.1 * once
     assert four_times < 2.1 * twice
@@ -193,7 +193,14 @@ def test_work_grows_with_the_length_of_long_queries(shape):
     assert_linear(lambda times: start + middle * times + "".join(end))
 
 
-@pytest.mark.parametrize("around", ["{}", "$.rows().map({})", "@other.map({})"])
+@pytest.mark.parametrize(
+    "around",
+    [
+        pytest.param("{}", marks=pytest.mark.sweep),
+        "$.rows().map({})",
+        pytest.param("@other.map({})", marks=pytest.mark.sweep),
+    ],
+)
 @pytest.mark.parametrize("name", NESTED)
 def test_a_query_of_the_greatest_depth_is_planned(name, around):
     opening, inner, closing = NESTED[name]

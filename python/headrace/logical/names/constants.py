@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from headrace.errors import HeadraceError
 from headrace.kernel.programs import Program
 from headrace.kernel.values import parse
@@ -64,7 +66,7 @@ class Constants:
             case ast.Literal() as value:
                 return value
             case None:
-                parts = list(traversal.walk(node))
+                parts = list(islice(traversal.walk(node), _LARGEST + 1))
                 small = len(parts) <= _LARGEST
                 plain = small and all(isinstance(part, _PLAIN) for part in parts)
                 return node if plain and self._computed(node) is not None else None
