@@ -27,9 +27,10 @@ NAMES = [entry.name for entry in COMMANDS]
 
 def test_every_command_has_one_entry_and_one_module():
     folder = ROOT / "python/headrace/cli/commands"
-    modules = {path.stem for path in folder.glob("*.py")} - {"__init__"}
+    files = [path.relative_to(folder) for path in folder.rglob("*.py")]
+    modules = [" ".join(f.with_suffix("").parts) for f in files if f.stem != "__init__"]
     assert len(modules) > 5
-    expected = [name.replace(" ", "_").replace("-", "_") for name in NAMES]
+    expected = [name.replace("-", "_") for name in NAMES]
     assert sorted(expected) == sorted(modules)
     assert len(set(NAMES)) == len(NAMES)
 

@@ -1,7 +1,7 @@
 """The table of commands, which help, completions, reference and tests read.
 
-A command is one entry here and one module ``headrace.cli.commands.<name>``, with ``_`` for
-spaces and hyphens in its name. The entry has the text of the list of commands, so that
+A command is one entry here and one module ``headrace.cli.commands.<name>``, with ``.`` for a
+space and ``_`` for a hyphen in its name. The entry has the text of the list of commands, so that
 only the module of the command that runs is imported.
 """
 
@@ -119,5 +119,5 @@ def first_words() -> list[str]:
 
 def load(entry: Entry) -> Command:
     """Import the module of a command."""
-    module = entry.name.replace(" ", "_").replace("-", "_")
+    module = entry.name.replace(" ", ".").replace("-", "_")
     return cast("Command", import_module(f"headrace.cli.commands.{module}"))

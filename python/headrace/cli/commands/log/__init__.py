@@ -1,0 +1,1 @@
+"""The commands on logs: ``headrace log``."""

@@ -1,0 +1,1 @@
+"""The commands on sets of shards: ``headrace shard``."""
