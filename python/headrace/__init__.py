@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from headrace.api.query import query
     from headrace.api.results import QueryResult
     from headrace.api.row_indexer import RowIndexer
-    from headrace.api.shard_writer import ShardWriter
-    from headrace.api.shards import ShardSet
+    from headrace.api.shards.shard_set import ShardSet
+    from headrace.api.shards.writer import ShardWriter
     from headrace.errors import HeadraceError
     from headrace.kernel.version import __version__
     from headrace.pipeline.spec import Pipeline
@@ -49,8 +49,8 @@ _HOMES = {
     "QueryResult": "headrace.api.results",
     "RowIndexer": "headrace.api.row_indexer",
     "RowProvider": "headrace.store.rows.provider",
-    "ShardSet": "headrace.api.shards",
-    "ShardWriter": "headrace.api.shard_writer",
+    "ShardSet": "headrace.api.shards.shard_set",
+    "ShardWriter": "headrace.api.shards.writer",
     "__version__": "headrace.kernel.version",
     "convert": "headrace.api.convert",
     "follow": "headrace.api.follow",

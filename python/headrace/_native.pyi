@@ -4,7 +4,7 @@ from typing import Literal, TypeAlias, final
 
 from typing_extensions import disjoint_base
 
-from headrace.kernel.column_lines import Column
+from headrace.kernel.arrow.lines import Column
 from headrace.kernel.graph import EdgeFields, GraphPlan
 from headrace.kernel.index_meta import SourceMark
 from headrace.kernel.join import Form, RightIndex

@@ -14,7 +14,7 @@ from headrace.api.index.graph import GraphIndex
 from headrace.api.index.key import KeyIndex
 from headrace.api.open import open
 from headrace.api.query import query as ask
-from headrace.api.shard_writer import write_all
+from headrace.api.shards.writer import write_all
 from headrace.errors import UsageError
 from headrace.store.files import atomic
 

@@ -3,7 +3,7 @@
 import json
 
 import headrace
-from headrace.api.shards import shard_lines
+from headrace.api.shards.shard_set import shard_lines
 from headrace.store.shards.options import limits, pack_options
 from headrace.store.shards.write.set_writer import SetWriter
 

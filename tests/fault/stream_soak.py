@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import headrace
-from headrace.api.shard_check import check_shards
+from headrace.api.shards.check import check_shards
 from tests.fault.stream_parts import LOGS
 from tests.spark.cluster import cluster, environment
 from tests.spark.processes import kill, processes, until

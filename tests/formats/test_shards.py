@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import headrace
-from headrace.api.shard_check import check_shards
+from headrace.api.shards.check import check_shards
 
 VERSION_1 = Path(__file__).parent / "data" / "sets-v1"
 CODECS = ["none", "gzip", "zstd"]

@@ -4,7 +4,7 @@ import json
 import multiprocessing
 
 import headrace
-from headrace.api.shard_check import check_shards
+from headrace.api.shards.check import check_shards
 from headrace.engines.rows.partition_key import PathKeys
 from headrace.store.shards.job import job as jobs
 from headrace.store.shards.options import limits, pack_options

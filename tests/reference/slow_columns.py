@@ -1,6 +1,6 @@
 """What typed columns of rows must be, said slowly and with other people's parsers.
 
-Types are the shapes of `headrace.kernel.columns`. A number is kept as its text, an object
+Types are the shapes of `headrace.kernel.arrow.columns`. A number is kept as its text, an object
 as its pairs, so that nothing is lost before it is looked at.
 """
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import headrace
-from headrace.api.shard_check import check_shards
+from headrace.api.shards.check import check_shards
 from tests.spark.cluster import PATIENCE, SETTINGS, run_driver
 from tests.stores.shelf import shelf, stored
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import headrace
-from headrace.api.shard_check import check_shards
+from headrace.api.shards.check import check_shards
 from tests.spark.stream_data import append_log
 
 pytestmark = [

@@ -16,7 +16,7 @@ from headrace.engines.spark.sink.arrow_to_json import (
     may_be_bad,
 )
 from headrace.errors import UsageError
-from headrace.kernel.column_lines import NoJsonError
+from headrace.kernel.arrow.lines import NoJsonError
 
 pytestmark = pytest.mark.spark
 

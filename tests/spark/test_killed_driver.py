@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import headrace
-from headrace.api.shard_check import check_shards
+from headrace.api.shards.check import check_shards
 from headrace.store.shards.job.remote_commit import ORPHAN_AGE
 from tests.reference.index_jobs import leftovers
 from tests.reference.shard_sets import write

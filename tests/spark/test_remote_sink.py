@@ -6,7 +6,7 @@ import threading
 import pytest
 
 import headrace
-from headrace.api.shard_check import check_shards
+from headrace.api.shards.check import check_shards
 from tests.spark.stream_data import append_log
 from tests.spark.test_sink import every_attempt_fails, failing, first_attempt_fails
 from tests.stores.shelf import shelf, stored

@@ -10,7 +10,7 @@ from pyspark import TaskContext
 from pyspark.sql.functions import col, struct, to_json
 
 import headrace
-from headrace.api.shard_check import check_shards
+from headrace.api.shards.check import check_shards
 from headrace.engines.spark.sink.writer import HeadraceWriter
 from headrace.engines.spark.source.data_source import HeadraceSource
 

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 import headrace
-from headrace.api.shard_check import check_shards
+from headrace.api.shards.check import check_shards
 from tests.spark.stream_data import append_file, append_log, text
 
 pytestmark = pytest.mark.spark

@@ -29,7 +29,7 @@ from pyspark.sql.variant_utils import VariantUtils
 
 from headrace.engines.spark.source.data_source import HeadraceSource, source_at
 from headrace.errors import FaultyRowError, SourceNotFoundError, UsageError
-from headrace.kernel.columns import ColumnBuilder
+from headrace.kernel.arrow.columns import ColumnBuilder
 from headrace.kernel.rows import RowBatch
 from headrace.kernel.values import parse
 from tests.reference.compressed import FORMS

@@ -8,7 +8,7 @@ use pyo3::{exceptions::PyValueError, prelude::*, pybacked::PyBackedBytes, types:
 /// The row, the way to the value, why it has no JSON.
 type PyFault = (usize, String, String);
 
-/// The type of a column; see `headrace.kernel.column_lines.Kind`.
+/// The type of a column; see `headrace.kernel.arrow.lines.Kind`.
 #[derive(FromPyObject)]
 pub(crate) struct PyKind {
     name: String,
@@ -16,7 +16,7 @@ pub(crate) struct PyKind {
     fields: Vec<String>,
 }
 
-/// A column; see `headrace.kernel.column_lines.Column`.
+/// A column; see `headrace.kernel.arrow.lines.Column`.
 #[derive(FromPyObject)]
 pub(crate) struct PyColumn {
     kind: PyKind,

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from headrace.api.bad_rows import as_line
 from headrace.api.open import MAX_LINE, MAX_RATIO, decoding_threads
 from headrace.api.results import Result
 from headrace.engines.query.options import BadRow
+from headrace.engines.rows.rejected import reporting
 from headrace.errors import BadRowError, UsageError
 from headrace.kernel.rows import END, Decoding
-from headrace.kernel.splitter import ValueSplitter
-from headrace.kernel.values import MAX_DEPTH
-from headrace.store.files.atomic import destination, replacing
+from headrace.kernel.values import MAX_DEPTH, ValueSplitter
 from headrace.store.files.decoded import decoded
 from headrace.store.files.source import expand
 from headrace.store.files.units import parse_size
@@ -56,11 +54,8 @@ class Conversion(Result):
         """Yield the values as lines, many at a time."""
         self.values = self.bad = self.bytes_read = 0
         self.errors = []
-        if self._report is None or callable(self._report):
-            yield from self._lines(self._report)
-            return
-        with replacing(destination(self._report)) as file:
-            yield from self._lines(lambda row: file.write(as_line(row)))
+        with reporting(self._report) as report:
+            yield from self._lines(report)
 
     def _lines(self, report: Callable[[BadRow], object] | None) -> Iterator[bytes]:
         for source in self.sources:

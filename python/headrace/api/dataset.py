@@ -395,7 +395,7 @@ class Dataset(Closing, Sequence[T_co]):
         self, directory: str | os.PathLike[str], **options: Unpack[ShardOptions]
     ) -> Metadata:
         """Write all rows as a set of shards, and return its metadata; see `ShardWriter`."""
-        from headrace.api.shard_writer import write_all
+        from headrace.api.shards.writer import write_all
 
         return write_all(self, directory, options)
 

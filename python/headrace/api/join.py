@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from headrace.api.bad_rows import as_line
 from headrace.api.index.build import where_of
 from headrace.api.index.key import KeyIndex, warn_of_index
 from headrace.api.index.key_build import fields_of, no_row_has_key, warn_of_keyless
@@ -13,14 +12,15 @@ from headrace.api.options import JoinOptions, refuse_other, refuse_unknown
 from headrace.api.query import refuse_shared_pipes
 from headrace.api.results import Result
 from headrace.engines.local.join import JoinRun, JoinTerms
+from headrace.engines.rows.rejected import reporting
 from headrace.errors import KeyIndexError, UsageError
 from headrace.kernel.join import Form
 from headrace.physical.joins import Sides, choose, estimated_memory, is_small
-from headrace.store.files.atomic import destination, replacing
 from headrace.store.files.source import total_size
 from headrace.store.files.units import parse_size
 from headrace.store.index.key_names import SUFFIX
-from headrace.store.index.target import SetSubject, set_of
+from headrace.store.index.set.stored import INDEXES
+from headrace.store.index.target import set_of
 
 if TYPE_CHECKING:
     import os
@@ -242,26 +242,17 @@ class JoinResult(Result):
         """Yield the rows as lines of JSON, many at a time."""
         self.notes = []
         self.run = self._new_run()
-        if self._errors is None:
-            return self._answers()
-        if not callable(self._errors):
-            return self._collecting(self._errors)
-        self.run.tell = self._errors
         return self._answers()
 
-    def _collecting(self, path: str | os.PathLike[str]) -> Iterator[bytes]:
-        with replacing(destination(path)) as file:
-            self.run.tell = lambda row: file.write(as_line(row))
-            yield from self._answers()
-
     def _answers(self) -> Iterator[bytes]:
-        yield from self.run.answers(self._left.files)
-        stats = self.stats
-        counts, right = stats.counts, stats.right
-        if counts.lookups == 0 and counts.rows > counts.blank + counts.skipped:
-            self.report_keyless(self._left.name, ",".join(self._terms.left))
-        if no_row_has_key(right):
-            self.report_keyless(self.right.name, ",".join(self._terms.right))
+        with reporting(self._errors) as self.run.tell:
+            yield from self.run.answers(self._left.files)
+            stats = self.stats
+            counts, right = stats.counts, stats.right
+            if counts.lookups == 0 and counts.rows > counts.blank + counts.skipped:
+                self.report_keyless(self._left.name, ",".join(self._terms.left))
+            if no_row_has_key(right):
+                self.report_keyless(self.right.name, ",".join(self._terms.right))
 
     def explain(self) -> str:
         """Return how right rows are reached, and why."""
@@ -380,7 +371,8 @@ class JoinResult(Result):
 
     def _has_index(self, shards: ShardSet) -> bool:
         where = where_of(self._wanted.path, self.right.index_dir)
-        return SetSubject(shards).find(self._terms.right, where) is not None
+        found = INDEXES.find(shards.path, where, self._terms.right)
+        return found is not None
 
     def _say(self, trouble: KeyIndexError) -> None:
         if trouble.kind != "missing" or self._wanted.demanded:

@@ -301,12 +301,7 @@ class QueryResult(Result):
         self.notes = []
         self._printed = None
         self.report = RunReport(self.query.options.on_error, self.warn)
-        if self._errors is None:
-            return self._answers()
-        if not callable(self._errors):
-            return self._collecting(self._errors)
-        self.report.on_bad_row = self._errors
-        return self._answers()
+        return self._answers() if self._errors is None else self._reporting()
 
     def _answers(self) -> Iterator[bytes]:
         printed = False
@@ -315,12 +310,10 @@ class QueryResult(Result):
             yield piece
         self._printed = printed
 
-    def _collecting(self, path: str | os.PathLike[str]) -> Iterator[bytes]:
-        from headrace.api.bad_rows import as_line
-        from headrace.store.files.atomic import destination, replacing
+    def _reporting(self) -> Iterator[bytes]:
+        from headrace.engines.rows.rejected import reporting
 
-        with replacing(destination(path)) as file:
-            self.report.on_bad_row = lambda row: file.write(as_line(row))
+        with reporting(self._errors) as self.report.on_bad_row:
             yield from self._answers()
 
     # Explanation and counts

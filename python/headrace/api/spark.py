@@ -16,9 +16,9 @@ from headrace.store.rows.row_file import RowFile
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from headrace.engines.index.jobs import RunEach
     from headrace.engines.query.options import QueryOptions
     from headrace.engines.query.scan import Rows
+    from headrace.engines.rows.item_tasks import RunEach
     from headrace.engines.rows.tally import Tallying
     from headrace.engines.spark.query.run import RunTasks
     from headrace.engines.spark.session.master import Place
@@ -75,7 +75,7 @@ def count_with_spark(
     progress: Callable[[int, int | None], None],
 ) -> int:
     """Count the rows of files in tasks."""
-    from headrace.engines.spark.index.row_counts import count_by_tasks
+    from headrace.engines.spark.index.counts import count_by_tasks
 
     size = task_bytes(partition_bytes)
     counted = _whole(files)
@@ -91,7 +91,7 @@ def stats_with_spark(
     progress: Callable[[int, int | None], None],
 ) -> Stats:
     """Check every line of files in tasks, and count them by kind."""
-    from headrace.engines.spark.index.tallies import tally_by_tasks
+    from headrace.engines.spark.index.counts import tally_by_tasks
 
     size = task_bytes(partition_bytes)
     sources = [file.source for file in _whole(files)]
@@ -119,8 +119,8 @@ def _started_for(
     count: int,
     tell: Callable[[int, int], object] | None = None,
 ) -> list[T]:
-    """Run tasks, and start Spark only if there are any."""
-    return tasks_at(place)(do, count, tell) if count else []
+    """Run tasks; Spark starts when this is called."""
+    return tasks_at(place)(do, count, tell)
 
 
 def _telling(

@@ -14,6 +14,7 @@ from argparse import (
     RawDescriptionHelpFormatter,
 )
 from itertools import pairwise
+from keyword import iskeyword
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, TypeAlias
 
@@ -91,6 +92,48 @@ class Argument(NamedTuple):
                 return f"{self.value} [{self.value} ...]"
             case "many" | "repeated":
                 return f"[{self.value} ...]"
+
+
+class Flag(NamedTuple):
+    """A row of the table of flags.
+
+    `python` is the keyword of the Python API where that is not the flag with underscores.
+    """
+
+    spelling: str
+    kind: Kind
+    help: str
+    arity: Arity = "one"
+    python: str = ""
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """The short flag, if there is one, and the long one."""
+        return tuple(word for word in self.spelling.split() if word.startswith("-"))
+
+    @property
+    def value(self) -> str:
+        """What stands for the value: a word in capitals, or choices with bars between."""
+        word = self.spelling.split()[-1]
+        return "" if word.startswith("-") else word
+
+    @property
+    def name(self) -> str:
+        """The attribute of the parsed options.
+
+        >>> (
+        ...     Flag("-n --limit N", "number", "").name,
+        ...     Flag("--from LINE", "line", "").name,
+        ... )
+        ('limit', 'from_')
+        """
+        name = self.flags[-1].removeprefix("--").replace("-", "_")
+        return f"{name}_" if iskeyword(name) else name
+
+    @property
+    def keyword(self) -> str:
+        """The keyword of the Python API."""
+        return self.python or self.name
 
 
 ROWS = re.compile(r"(-?\d+)|(-?\d+)?:(-?\d+)?")

@@ -8,7 +8,7 @@ other threads.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from headrace import _native
 from headrace._native import Cancel, JoinTable, Sources, Stage, available_threads
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from headrace.kernel.rows import RowBatch
+
+N = TypeVar("N", _native.RowQuery, _native.StreamQuery)
 
 __all__ = [
     "Answers",
@@ -155,8 +157,37 @@ def _of_rows(counts: Counts) -> tuple[int, int, int, int, int]:
     return counts.rows, counts.emitted, counts.filtered, counts.skipped, counts.blank
 
 
-class RowQuery:
-    """A query over rows, each by itself."""
+class _BatchQuery(Generic[N]):
+    """A query that reads batches of rows."""
+
+    _native: N
+
+    def stand_in(self, file: str, lines_before: int, rows_before: int) -> None:
+        """Set the file, line and row before the rows that follow."""
+        self._native.stand_in(file, lines_before, rows_before)
+
+    def absorb(self, counts: Counts, lines: int) -> None:
+        """Count the rows of a query like this one, and the lines that it yielded."""
+        self._native.absorb(_of_rows(counts), lines)
+
+    @property
+    def wanted(self) -> int:
+        """How many more lines or elements can change the result."""
+        return self._native.wanted
+
+    @property
+    def done(self) -> bool:
+        """Whether no further row can change the result."""
+        return self._native.done
+
+    @property
+    def counts(self) -> Counts:
+        """What was counted so far."""
+        return Counts(*self._native.counts)
+
+
+class RowQuery(_BatchQuery[_native.RowQuery]):
+    """A query over rows, each by itself; it is done when `limit` lines were written."""
 
     def __init__(
         self,
@@ -188,29 +219,6 @@ class RowQuery:
         lines, asked, refused = self._native.answer(batch, start, reverse)
         return Answers(lines, asked, None if refused is None else refused_row(*refused))
 
-    def stand_in(self, file: str, lines_before: int, rows_before: int) -> None:
-        """Set the file, line and row before the rows that follow."""
-        self._native.stand_in(file, lines_before, rows_before)
-
-    def absorb(self, counts: Counts, lines: int) -> None:
-        """Count the rows of a query like this one, and the lines that it yielded."""
-        self._native.absorb(_of_rows(counts), lines)
-
-    @property
-    def wanted(self) -> int:
-        """How many more lines or elements can change the result."""
-        return self._native.wanted
-
-    @property
-    def done(self) -> bool:
-        """Whether `limit` lines were written."""
-        return self._native.done
-
-    @property
-    def counts(self) -> Counts:
-        """What was counted so far."""
-        return Counts(*self._native.counts)
-
 
 def refused_row(
     row: int, offset: int, span: tuple[int, int] | None, reason: str
@@ -219,7 +227,7 @@ def refused_row(
     return Refused(row, offset, reason, None if span is None else span[0] + 1)
 
 
-class StreamQuery:
+class StreamQuery(_BatchQuery[_native.StreamQuery]):
     """A query over the stream of all rows: the part that is done row by row.
 
     `max_memory` is what may be held in all, `held_before` what others hold of it.
@@ -291,10 +299,6 @@ class StreamQuery:
         if self.held > self.max_memory:
             raise MemoryExceededError(self.max_memory)
 
-    def absorb(self, counts: Counts, lines: int) -> None:
-        """Count the rows of a query like this one, and the lines that it yielded."""
-        self._native.absorb(_of_rows(counts), lines)
-
     def end(self) -> bytes:
         """Take in what is left when all rows have been; return lines of output."""
         with _finishing():
@@ -309,10 +313,6 @@ class StreamQuery:
         """Return the table that the last stage has filled."""
         return self._native.table()
 
-    def stand_in(self, file: str, lines_before: int, rows_before: int) -> None:
-        """Set the file, line and row before the rows that follow."""
-        self._native.stand_in(file, lines_before, rows_before)
-
     @property
     def held(self) -> int:
         """How many bytes are held in all."""
@@ -322,21 +322,6 @@ class StreamQuery:
     def elements(self) -> int:
         """How many elements are held, where they are held in order."""
         return self._native.elements
-
-    @property
-    def wanted(self) -> int:
-        """How many more lines or elements can change the result."""
-        return self._native.wanted
-
-    @property
-    def done(self) -> bool:
-        """Whether no further row can change the result."""
-        return self._native.done
-
-    @property
-    def counts(self) -> Counts:
-        """What was counted so far."""
-        return Counts(*self._native.counts)
 
 
 @contextmanager

@@ -19,6 +19,9 @@ MAX_DEPTH = 256
 DEEPEST = 1000
 """The largest limit of nesting."""
 
+ValueSplitter = _native.ValueSplitter
+"""Splits JSON text into values, one line each."""
+
 
 class InvalidJsonError(HeadraceError, ValueError):
     """A text is not one JSON value."""

@@ -7,13 +7,17 @@ row has one owner wherever the cuts fall, and the file is not read to make them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from headrace.errors import UsageError
 from headrace.record import record
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
     from headrace.store.files.source import Source
+
+T = TypeVar("T")
 
 
 @record
@@ -30,6 +34,11 @@ class Fragment:
     end: int
     first_row: int | None = None
     logical: bool = False
+
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+        return self.end - self.start
 
 
 def fragments(
@@ -51,3 +60,23 @@ def fragments(
     end = source.size if end is None else end
     step = max(target_bytes, 1) if source.seekable else max(source.size, 1)
     return [Fragment(source, at, min(at + step, end)) for at in range(start, end, step)]
+
+
+def runs_of(
+    items: Iterable[T], most: int, size: Callable[[T], int]
+) -> Iterator[tuple[T, ...]]:
+    """Yield runs of items, each of at most this size, or of one item.
+
+    >>> list(runs_of([3, 4, 5, 9, 1], 8, lambda item: item))
+    [(3, 4), (5,), (9,), (1,)]
+    """
+    run: list[T] = []
+    held = 0
+    for item in items:
+        if run and held + size(item) > most:
+            yield tuple(run)
+            run, held = [], 0
+        run.append(item)
+        held += size(item)
+    if run:
+        yield tuple(run)

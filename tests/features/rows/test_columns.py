@@ -9,8 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from headrace import _native
-from headrace.kernel.arrow_types import arrays, struct_shape
-from headrace.kernel.columns import ColumnBuilder, Inference
+from headrace.kernel.arrow.columns import ColumnBuilder, Inference
+from headrace.kernel.arrow.types import arrays, struct_shape
 from headrace.kernel.rows import RowBatch
 from tests.reference.slow_columns import slow_columns
 

@@ -351,8 +351,9 @@ def test_an_index_that_does_not_say_how_it_ends_is_built_anew(source, monkeypatc
     append(source, b'{"k":7')
     headrace.KeyIndex.build(source, "k")
     append(source, b"}\n")
-    known = store.meta_of
-    monkeypatch.setattr(store, "meta_of", lambda text: replace(known(text), last=None))
+    known = store.Stored.meta_of
+    without_end = staticmethod(lambda text: replace(known(text), last=None))
+    monkeypatch.setattr(store.Stored, "meta_of", without_end)
     with pytest.raises(KeyIndexError, match="how the file ended"):
         headrace.KeyIndex.update(source)
 

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 import headrace
-from headrace.api.shards import shard_lines
+from headrace.api.shards.shard_set import shard_lines
 from headrace.errors import BadSetError, DamagedBlockError, HeadraceWarning
 
 ROWS = 20_000

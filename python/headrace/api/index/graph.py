@@ -161,7 +161,7 @@ class GraphIndex:
                 same = graph_build.has_all_edges(stored, one, wanted)
             return None if same else "its edges are not those of the file"
 
-        found = _found(one, place_wanted(options))
+        found = store.INDEXES.required(one.location, place_wanted(options))
         deep = options.get("deep", False)
         return check_index(found, one, _counts, differs if deep else None)
 
@@ -175,7 +175,7 @@ class GraphIndex:
         """
         refuse_unknown(options, IndexPlace)
         one = one_source(source)
-        found = _found(one, place_wanted(options))
+        found = store.INDEXES.required(one.location, place_wanted(options))
         return file_index_stats(found, one, "graph", _described, _counts)
 
 
@@ -196,9 +196,9 @@ def _kind(
         return how.again(as_it_was(found))
 
     return Kind(
-        store.StoredGraph,
-        lambda: store.INDEXES.find(source.location, where),
-        lambda: store.INDEXES.missing(source.location, where),
+        store.INDEXES,
+        where,
+        None,
         lambda found: graph_build.build(source, found.path, again(found)),
         lambda stored: graph_build.update(source, stored, again(stored)),
         lambda stored: graph_build.compact(source, stored, again(stored)),
@@ -218,10 +218,3 @@ def _described(meta: GraphMeta) -> dict[str, Any]:
         **_counts(meta),
         "predicates": meta.predicates,
     }
-
-
-def _found(source: Source, where: files.Where) -> store.StoredGraph | files.Unreadable:
-    found = store.INDEXES.find(source.location, where)
-    if found is None:
-        raise store.INDEXES.missing(source.location, where)
-    return found

@@ -224,7 +224,8 @@ class KeyIndex(Closing):
         self, fields: tuple[str, ...] | None, trouble: KeyIndexError
     ) -> _Usable | KeyIndexError:
         """Build the index again with the settings that it has."""
-        known = self._subject.find(fields, self._where)
+        place = (self._subject.location, self._where, fields)
+        known = self._subject.indexes.find(*place)
         if isinstance(known, store.Stored):
             wanted = as_it_was(known)
         elif fields is not None and trouble.kind in ("missing", "corrupt"):
@@ -244,9 +245,10 @@ class KeyIndex(Closing):
 
     def _look(self, fields: tuple[str, ...] | None) -> _Usable | KeyIndexError:
         """Find an index that can be used, or the reason why there is none."""
-        match self._subject.find(fields, self._where):
+        place = (self._subject.location, self._where, fields)
+        match self._subject.indexes.find(*place):
             case None:
-                return self._subject.missing(fields, self._where)
+                return self._subject.indexes.missing(*place)
             case files.Unreadable(path, fault, reason):
                 return self._trouble(path, fault, reason, fields)
             case store.Stored() as stored:

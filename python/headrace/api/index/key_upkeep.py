@@ -111,9 +111,9 @@ def _kind(
         return how.again(wanted)
 
     return Kind(
-        store.Stored,
-        lambda: store.INDEXES.find(source.location, where, fields),
-        lambda: store.INDEXES.missing(source.location, where, fields),
+        store.INDEXES,
+        where,
+        fields,
         lambda found: build(source, found.path, again(found)),
         lambda stored: key_update.update(source, stored, again(stored)),
         lambda stored: key_update.compact(source, stored),
@@ -142,7 +142,7 @@ def check(
         return None if same else "its rows are not those of the file"
 
     one = subject.source
-    found = _found(one, fields, where)
+    found = store.INDEXES.required(one.location, where, fields)
     return check_index(found, one, _counts, differs if deep else None)
 
 
@@ -154,7 +154,7 @@ def stats(source: Indexed, on: Fields | None, options: IndexPlace) -> dict[str, 
     if isinstance(subject, SetSubject):
         return set_index.stats(subject.shards, fields, where, _described)
     one = subject.source
-    found = _found(one, fields, where)
+    found = store.INDEXES.required(one.location, where, fields)
     return file_index_stats(found, one, "key", _described, _counts)
 
 
@@ -171,12 +171,3 @@ def _described(meta: Meta) -> dict[str, Any]:
         "unique_keys": meta.keys,
         "avg_records_per_key": per_key,
     }
-
-
-def _found(
-    source: Source, fields: tuple[str, ...] | None, where: Where
-) -> store.Stored | Unreadable:
-    found = store.INDEXES.find(source.location, where, fields)
-    if found is None:
-        raise store.INDEXES.missing(source.location, where, fields)
-    return found

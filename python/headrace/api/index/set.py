@@ -68,16 +68,6 @@ def _made_by(
     return by_tasks(place, size, fine), fine
 
 
-def found(
-    shards: ShardSet, fields: tuple[str, ...] | None, where: Where
-) -> store.SetStored | Unreadable:
-    """Return the index of a set, or the unreadable file in its place; raise if there is none."""
-    stored = store.INDEXES.find(shards.path, where, fields)
-    if stored is None:
-        raise store.INDEXES.missing(shards.path, where, fields)
-    return stored
-
-
 def update(
     shards: ShardSet,
     fields: tuple[str, ...] | None,
@@ -89,7 +79,8 @@ def update(
 ) -> SetUpdated:
     """Index the parts that were added to a set, or with `full` all parts again."""
     refuse_unfit(engine, wanted)
-    stored, opened = found(shards, fields, where), open_set(shards)
+    stored = store.INDEXES.required(shards.path, where, fields)
+    opened = open_set(shards)
     make, wanted = _made_by(engine, wanted, stored.path)
     if not full:
         return engines.update(opened, stored.path, wanted, make)
@@ -105,7 +96,7 @@ def compact(
     shards: ShardSet, fields: tuple[str, ...] | None, where: Where
 ) -> Built[Written] | None:
     """Merge base and delta; None if there is no delta."""
-    stored = found(shards, fields, where)
+    stored = store.INDEXES.required(shards.path, where, fields)
     made = engines.compact(open_set(shards), stored.path, InThreads())
     return None if made is None else made.built
 
@@ -119,7 +110,7 @@ def check(
     progress: Callable[[int, int], None],
 ) -> dict[str, Any]:
     """Read all of an index, and compare the set with the parts that it was built from."""
-    stored = found(shards, fields, where)
+    stored = store.INDEXES.required(shards.path, where, fields)
     if isinstance(stored, Unreadable):
         return invalid(stored)
     opened = open_set(shards)
@@ -184,7 +175,7 @@ def stats(
     describe: Callable[[Meta], dict[str, Any]],
 ) -> dict[str, Any]:
     """Return what an index covers and how large it is; `describe` adds what its kind counts."""
-    stored = found(shards, fields, where)
+    stored = store.INDEXES.required(shards.path, where, fields)
     if isinstance(stored, Unreadable):
         raise KeyIndexError(shards.path, str(stored.path), stored.fault, stored.reason)
     said = index_stats(stored, shards.path, "set", describe, _size(stored))

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headrace.store.files.source import Source
+    from headrace.store.index.catalog import Catalog
 
 S = TypeVar("S", bound="index_file.AnyStored")
 W = TypeVar("W")
@@ -47,12 +48,12 @@ class Updated(Generic[W]):
 class Kind(NamedTuple, Generic[S, W]):
     """How a kind of index is found, built again, continued and merged with its delta.
 
-    `missing` makes the error for a file without an index.
+    Without `fields`, the file must have only one index.
     """
 
-    stored: type[S]
-    find: Callable[[], S | index_file.Unreadable | None]
-    missing: Callable[[], KeyIndexError]
+    indexes: Catalog[S]
+    where: index_file.Where
+    fields: tuple[str, ...] | None
     rebuild: Callable[[S | index_file.Unreadable], Built[W]]
     update: Callable[[S], Built[W]]
     compact: Callable[[S], Built[W]]
@@ -61,7 +62,7 @@ class Kind(NamedTuple, Generic[S, W]):
 def update_index(kind: Kind[S, W], source: Source, *, full: bool) -> Updated[W]:
     """Update an index; only appended rows are read."""
     index_file.refuse_unless_seekable(source)
-    with _locked(kind) as found:
+    with _locked(kind, source) as found:
         if full:
             return Updated("full", kind.rebuild(found))
         stored, fresh = _proven(kind, source, found)
@@ -74,28 +75,27 @@ def update_index(kind: Kind[S, W], source: Source, *, full: bool) -> Updated[W]:
 def compact_index(kind: Kind[S, W], source: Source) -> Built[W] | None:
     """Merge an index and its delta; None if it has no delta."""
     index_file.refuse_unless_seekable(source)
-    with _locked(kind) as found:
+    with _locked(kind, source) as found:
         stored, _fresh = _proven(kind, source, found)
         if stored.delta is not None:
             return _compacted(kind, source, stored)
         if not isinstance(found, index_file.Unreadable):
             _refuse_lost(kind, source, found)
             # One of an index that was replaced, by a writer that was killed then.
-            index_file.remove_delta(found.path, kind.stored)
+            index_file.remove_delta(found.path, kind.indexes.stored)
         return None
 
 
 @contextmanager
-def _locked(kind: Kind[S, W]) -> Iterator[S | index_file.Unreadable]:
+def _locked(kind: Kind[S, W], source: Source) -> Iterator[S | index_file.Unreadable]:
     """Lock an index for writing, and read it."""
-    found = kind.find()
-    if found is None:
-        raise kind.missing()
+    place = (source.location, kind.where, kind.fields)
+    found = kind.indexes.required(*place)
     with index_file.writing(found.path):
         # Another process may have written it before the lock was taken.
-        again = index_file.read(found.path, kind.stored)
+        again = kind.indexes.read(found.path)
         if again is None:
-            raise kind.missing()
+            raise kind.indexes.missing(*place)
         yield again
 
 
@@ -114,15 +114,15 @@ def _proven(
 ) -> tuple[S, index_file.Freshness]:
     """Prove that a file is the one its index was built from, or has only grown."""
     if isinstance(found, index_file.Unreadable):
-        raise trouble(kind.stored, source, found)
+        raise trouble(kind.indexes.stored, source, found)
     stored, fresh = index_file.fitting(found, source, OpenedFile(source))
     if fresh.state == "stale":
-        raise trouble(kind.stored, source, found, fresh.reason)
+        raise trouble(kind.indexes.stored, source, found, fresh.reason)
     if (
         stored.newest.last is None
         and stored.newest.coverage_end < stored.newest.logical_size
     ):
-        raise trouble(kind.stored, source, found, "older_index")
+        raise trouble(kind.indexes.stored, source, found, "older_index")
     return stored, fresh
 
 
@@ -137,14 +137,14 @@ def _revalidated(source: Source, stored: S) -> Updated[W]:
 def _compacted_if_large(
     kind: Kind[S, W], source: Source, path: Path, delta: Built[W]
 ) -> Updated[W]:
-    stored = index_file.read(path, kind.stored)
+    stored = kind.indexes.read(path)
     if (
         stored is None
         or isinstance(stored, index_file.Unreadable)
         or stored.delta is None
     ):
         gone = index_file.Unreadable(path, "corrupt", "it is gone")
-        raise trouble(kind.stored, source, stored or gone)
+        raise trouble(kind.indexes.stored, source, stored or gone)
     rows = stored.meta.lines.records
     if stored.delta.meta.lines.records <= COMPACT_FROM * rows:
         return Updated("incremental", delta)
@@ -159,7 +159,7 @@ def _compacted(kind: Kind[S, W], source: Source, stored: S) -> Built[W]:
     try:
         return kind.compact(stored)
     except FewBitsError:
-        raise trouble(kind.stored, source, stored, "buckets_full") from None
+        raise trouble(kind.indexes.stored, source, stored, "buckets_full") from None
 
 
 def _refuse_foreign(
@@ -168,12 +168,12 @@ def _refuse_foreign(
     """Raise if a file that is not ours has the name of the delta."""
     unused = None if isinstance(found, index_file.Unreadable) else found.unused
     if unused is not None and unused.fault in ("foreign", "newer"):
-        raise trouble(kind.stored, source, unused)
+        raise trouble(kind.indexes.stored, source, unused)
 
 
 def _refuse_lost(kind: Kind[S, W], source: Source, found: S) -> None:
     """Raise if the index has a delta that cannot be used."""
     if found.delta is not None:
-        raise trouble(kind.stored, source, found, "source_truncated")
+        raise trouble(kind.indexes.stored, source, found, "source_truncated")
     if found.unused is not None and found.unused.fault == "corrupt":
-        raise trouble(kind.stored, source, found.unused)
+        raise trouble(kind.indexes.stored, source, found.unused)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 import warnings
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, cast, overload
@@ -14,12 +15,13 @@ from headrace.api.log.consumers import (
     remove_consumer,
     set_consumer,
 )
-from headrace.api.log.maintenance import retain, seal
 from headrace.api.log.recovery import recovered
 from headrace.api.log.replay import Replay
-from headrace.errors import HeadraceWarning, UsageError
+from headrace.api.log.writer import recovery_options
+from headrace.errors import HeadraceWarning, SourceNotFoundError, UsageError
 from headrace.kernel.values import parse
-from headrace.store.files.units import between
+from headrace.store.files.units import between, parse_duration
+from headrace.store.log import manifest as manifests
 from headrace.store.log.backup.backup import backup_log, verify_log_backup
 from headrace.store.log.backup.restore import restore_log
 from headrace.store.log.names import LogNames
@@ -32,7 +34,9 @@ from headrace.store.log.read.uncommitted import warn_of_uncommitted
 from headrace.store.log.report.check import check_log
 from headrace.store.log.report.stats import log_stats
 from headrace.store.log.write.compaction import packing_options
-from headrace.store.log.write.retention import retention
+from headrace.store.log.write.full_segments import remove
+from headrace.store.log.write.offline import compress_all, last_bytes, offline
+from headrace.store.log.write.retention import Removed, retention
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -49,7 +53,9 @@ if TYPE_CHECKING:
     from headrace.store.log.report.check import Checked
     from headrace.store.log.report.stats import LogStats
     from headrace.store.log.write.full_segments import Compressed
-    from headrace.store.log.write.retention import Removed
+    from headrace.store.log.write.retention import Retention
+    from headrace.store.shards.options import PackOptions
+
 
 R = TypeVar("R")
 
@@ -341,3 +347,45 @@ def given_up_text(path: str, gap: tuple[int, int]) -> str:
     'trades: lines 14 to 20 were given up in a repair, and are not there'
     """
     return f"{path}: lines {gap[0]} to {gap[1]} were given up in a repair, and are not there"
+
+
+def seal(
+    directory: str | os.PathLike[str],
+    options: PackOptions,
+    *,
+    grace: str | timedelta | None,
+    keep_plain: int,
+    progress: Callable[[int, int], object],
+) -> Compressed:
+    """Compress the full segments of a log without a writer."""
+    if type(keep_plain) is not int or keep_plain < 0:
+        raise UsageError(f"keep_plain {keep_plain!r}: must be 0 or a positive integer")
+    before = None if grace is None else _now() - parse_duration(grace)
+    names = LogNames(directory)
+    with offline(names, recovery_options("auto")) as log:
+        return compress_all(
+            log,
+            options,
+            before=before,
+            keep_plain=keep_plain,
+            progress=progress,
+        )
+
+
+def retain(
+    directory: str | os.PathLike[str], chosen: Retention, *, dry_run: bool
+) -> Removed:
+    """Remove the oldest segments of a log without a writer."""
+    names = LogNames(directory)
+    if dry_run:
+        names.refuse_unless_log()
+        manifest = manifests.load(names)
+        if manifest is None:
+            raise SourceNotFoundError(str(names.manifest))
+        return Removed(chosen.expired(manifest, last_bytes(names, manifest), _now()))
+    with offline(names, recovery_options("auto")) as log:
+        return remove(log, chosen, _now())
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

@@ -84,8 +84,9 @@ def run(options: Namespace, console: Console) -> int:
     import time
     from functools import partial
 
+    from headrace.api.options import JoinOptions
     from headrace.cli.io.index_trouble import say_keyless
-    from headrace.cli.io.inputs import open_dataset
+    from headrace.cli.io.inputs import given, open_dataset
     from headrace.cli.io.results import errors_to, policy
 
     names = [name for some in options.pick or () for name in some]
@@ -94,21 +95,15 @@ def run(options: Namespace, console: Console) -> int:
         joined = dataset.join(
             options.right,
             options.on,
-            left_on=options.left_on,
-            right_on=options.right_on,
-            how=options.how,
-            target=options.target,
-            pick=names or None,
-            prefix=options.prefix or "",
-            indicator=options.indicator,
-            index=_index(options),
-            require_index=options.require_index,
-            text_keys=options.text_keys,
-            memory=options.memory,
-            on_error=policy(options),
-            errors=errors_to(options, console),
-            strict=options.strict,
-            report=lambda trouble: _say_trouble(console, trouble),
+            **given(options, JoinOptions)
+            | {
+                "pick": names or None,
+                "prefix": options.prefix or "",
+                "index": _index(options),
+                "on_error": policy(options),
+                "errors": errors_to(options, console),
+                "report": partial(_say_trouble, console),
+            },
         )
         joined.report_keyless = partial(say_keyless, console)
         if options.explain:

@@ -157,7 +157,8 @@ ARGUMENTS = (
 
 def run(options: Namespace, console: Console) -> int:
     """Print the answers."""
-    from headrace.cli.io.inputs import files, open_dataset, stdin_waits
+    from headrace.api.options import QueryOptions
+    from headrace.cli.io.inputs import files, given, open_dataset, stdin_waits
     from headrace.cli.io.results import deliver, errors_to, format_of, policy
     from headrace.errors import SourceNotFoundError, UsageError
 
@@ -185,33 +186,17 @@ def run(options: Namespace, console: Console) -> int:
         names[main] = dataset
     with dataset:
         console.live = any(source.is_pipe for source in dataset.sources)
-        asked = dataset.query(
-            options.query,
-            stream=options.stream or None,
-            names=names,
-            args=args_of(options),
-            where=options.where,
-            allow_env=options.allow_env,
-            matches=options.matches,
-            nulls=options.nulls,
-            memory=options.memory,
-            on_error=policy(options),
-            errors=errors_to(options, console),
-            limit=options.limit,
-            max_depth=options.max_depth,
-            reverse=options.reverse,
-            distinct_by=options.distinct_by,
-            frame=options.frame,
-            null_payload=options.null_payload,
-            threads=options.threads,
-            lanes=not options.no_lanes,
-            index=_uses_indexes(options),
-            shape="lines" if options.lines else "array" if options.array else None,
-            strict_types=options.strict_types,
-            engine=options.engine,
-            master=options.master,
-            partition_bytes=options.partition_bytes,
-        )
+        chosen_options = given(options, QueryOptions) | {
+            "stream": options.stream or None,
+            "names": names,
+            "args": args_of(options),
+            "on_error": policy(options),
+            "errors": errors_to(options, console),
+            "lanes": not options.no_lanes,
+            "index": _uses_indexes(options),
+            "shape": "lines" if options.lines else "array" if options.array else None,
+        }
+        asked = dataset.query(options.query, **chosen_options)
         _warn_of_unused(asked, named.keys() - {main}, console)
         if chosen is None:
             console.text(f"{asked.explain()}\n")

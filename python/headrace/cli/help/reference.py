@@ -90,7 +90,7 @@ def _table(arguments: Iterable[Argument]) -> str:
 
 def _events() -> str:
     rows = "".join(
-        f"| `{event.name}` | {', '.join(f'`{field}`' for field in event.fields)} "
+        f"| `{event.name}` | {', '.join(f'`{field}`' for field in event.fields.split())} "
         f"| {event.doc} |\n"
         for event in EVENTS
     )

@@ -5,16 +5,20 @@ Imported when a command runs, not when its help is shown.
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from headrace.api.graph.access import Reach
 from headrace.api.graph.graph import Graph
+from headrace.api.graph.render import DRAWINGS, as_ndjson
+from headrace.api.options import GraphOptions
 from headrace.cli.io.index_trouble import (
     fields_seen,
     say_fallback,
     say_no_edges,
     say_trouble,
 )
+from headrace.cli.io.inputs import given
 from headrace.errors import UsageError
 from headrace.kernel.graph import lines_of
 
@@ -27,7 +31,7 @@ if TYPE_CHECKING:
     from headrace.api.graph.spark import SparkGraph
     from headrace.cli.console import Console
     from headrace.errors import KeyIndexError
-    from headrace.kernel.graph import Direction
+    from headrace.kernel.graph import Direction, Followed, Reached
 
 
 def open_graph(options: Namespace, console: Console) -> Graph:
@@ -45,15 +49,8 @@ def open_graph(options: Namespace, console: Console) -> Graph:
 
     return Graph(
         options.edges,
-        from_field=options.from_field,
-        pred_field=options.pred_field,
-        to_field=options.to_field,
-        index=False if options.no_index else options.index,
-        index_dir=options.index_dir,
-        require_index=options.require_index,
-        memory=options.memory,
-        threads=options.threads,
-        report=report,
+        **given(options, GraphOptions)
+        | {"index": False if options.no_index else options.index, "report": report},
     )
 
 
@@ -105,3 +102,26 @@ def say_missing(
         if not named:
             message = f"{graph.location}: edges have no predicate; --pred-field names its field"
         console.emit("predicate_not_found", message, pred=pred)
+
+
+_LINES = 256
+"""Lines in one write."""
+
+
+def print_steps(
+    console: Console,
+    steps: Iterable[Reached | Followed],
+    form: str,
+    *,
+    edges: bool,
+    named: bool,
+    seed: str | None = None,
+) -> None:
+    """Print nodes and edges in a format, as they are reached."""
+    drawing = DRAWINGS.get(form)
+    if drawing is None:
+        lines = as_ndjson(steps, edges=edges, named=named, seed=seed)
+    else:
+        lines = drawing.write(steps)
+    while some := "".join(islice(lines, _LINES)):
+        console.write(some.encode())

@@ -10,14 +10,22 @@ import time
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from headrace.api.index.build import MEMORY, where_of
 from headrace.api.index.graph import GraphIndex
+from headrace.api.index.key import KeyIndex
 from headrace.api.index.report import invalid
-from headrace.api.options import GraphIndexBuildOptions, IndexUpdateOptions
+from headrace.api.options import (
+    GraphIndexBuildOptions,
+    IndexCheckOptions,
+    IndexPlace,
+    IndexUpdateOptions,
+    KeyIndexUpdateOptions,
+)
 from headrace.cli.console import counted, ending_cleanly
 from headrace.cli.io.index_trouble import fields_seen, say_no_edges
+from headrace.cli.io.inputs import given
 from headrace.cli.io.report import print_report
 from headrace.engines.rows import rejected
 from headrace.errors import KeyIndexError, UsageError
@@ -36,6 +44,8 @@ if TYPE_CHECKING:
     from headrace.kernel.key_index import Skipped, Written
     from headrace.store.files.source import Source
     from headrace.store.shards.shard_set import ShardSet
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -69,16 +79,6 @@ def _say_upgraded(
             reason=written.why,
             **{"from": 1, "to": 2},
         )
-
-
-def given(options: Namespace, family: type) -> dict[str, Any]:
-    """Return the options of a family of `headrace.api.options` that flags have set.
-
-    A flag has the name of its option, so a new one needs no line here.
-    """
-    # The flag `--progress` is about the display.
-    names = set(family.__annotations__) - {"progress"}
-    return {name: value for name, value in vars(options).items() if name in names}
 
 
 def build_indexes(
@@ -199,13 +199,29 @@ def _row_of(built: Built[Written] | Built[GraphWritten]) -> str:
     return "edge" if isinstance(built.written, GraphWritten) else "row"
 
 
-def update_index(
-    options: Namespace,
-    console: Console,
-    update: Callable[..., Updated[Written]] | Callable[..., Updated[GraphWritten]],
-    family: type,
-) -> int:
+def _chosen(
+    options: Namespace, of_graph: Callable[..., T], of_key: Callable[..., T]
+) -> Callable[..., T]:
+    """Return a function of the kind of index that options name, for FILE."""
+    if not options.graph:
+        return partial(of_key, options.file, options.on)
+    if options.on is not None:
+        raise UsageError("--graph: a file has one graph index; leave --on out")
+    return partial(of_graph, options.file)
+
+
+def update_index(options: Namespace, console: Console) -> int:
     """Update an index, and emit events about it."""
+    update: Callable[..., Updated[Any]] = _chosen(
+        options, GraphIndex.update, KeyIndex.update
+    )
+    family = IndexUpdateOptions if options.graph else KeyIndexUpdateOptions
+    spark = (options.master, options.partition_bytes)
+    if options.graph and (options.engine != "local" or spark != (None, None)):
+        raise UsageError(
+            "--engine, --master and --partition-bytes are for the key index of a set; "
+            "leave --graph out"
+        )
     subject = subject_of(options.file)
     location, size = subject.location, subject.size
 
@@ -225,16 +241,20 @@ def update_index(
     return _unless_full_required(options, console, location, work)
 
 
-def compact_index(
-    options: Namespace,
-    console: Console,
-    compact: Callable[..., Built[Written] | Built[GraphWritten] | None],
-) -> int:
+def compact_index(options: Namespace, console: Console) -> int:
     """Merge an index and its delta, and emit events about it."""
+    compact: Callable[..., Built[Any] | None] = _chosen(
+        options, GraphIndex.compact, KeyIndex.compact
+    )
+    if options.graph:
+        memory = MEMORY if options.memory is None else options.memory
+        compact = partial(compact, memory=memory)
+    elif options.memory is not None:
+        raise UsageError("--memory is for --graph: merging keys takes next to none")
 
     def work() -> None:
         with ending_cleanly():
-            built = compact(index=options.index, index_dir=options.index_dir)
+            built = compact(**given(options, IndexPlace))
         if built is None:
             console.emit("update_mode", f"{options.file}: has no delta", mode="none")
         else:
@@ -317,17 +337,20 @@ def _say_full_required(
     )
 
 
-def check_index(
-    options: Namespace, console: Console, check: Callable[..., dict[str, Any]]
-) -> int:
+def index_stats(options: Namespace) -> dict[str, Any]:
+    """Return the numbers of an index."""
+    stats = _chosen(options, GraphIndex.stats, KeyIndex.stats)
+    return stats(**given(options, IndexPlace))
+
+
+def check_index(options: Namespace, console: Console) -> int:
     """Print whether an index can be used; return 1 if not."""
+    check = _chosen(options, GraphIndex.check, KeyIndex.check)
     total = subject_of(options.file).size
     try:
         with console.progress() as report:
             found = check(
-                deep=options.deep,
-                index=options.index,
-                index_dir=options.index_dir,
+                **given(options, IndexCheckOptions),
                 progress=lambda done, _records: report(done, total),
             )
     except KeyIndexError as error:
@@ -382,45 +405,3 @@ def _refuse_keys(options: Namespace) -> None:
             "name the fields of an edge: --from-field FIELD --pred-field FIELD "
             "--to-field FIELD"
         )
-
-
-def _refuse_key(options: Namespace) -> None:
-    if options.on is not None:
-        raise UsageError("--graph: a file has one graph index; leave --on out")
-
-
-def check(options: Namespace, console: Console) -> int:
-    """Print whether a graph index can be used."""
-    _refuse_key(options)
-    return check_index(options, console, partial(GraphIndex.check, options.file))
-
-
-def stats(options: Namespace, console: Console) -> int:
-    """Print the numbers of a graph index."""
-    _refuse_key(options)
-    found = GraphIndex.stats(
-        options.file, index=options.index, index_dir=options.index_dir
-    )
-    print_report(found, options, console)
-    return 0
-
-
-def compact(options: Namespace, console: Console) -> int:
-    """Merge a graph index and its delta."""
-    _refuse_key(options)
-    memory = MEMORY if options.memory is None else options.memory
-    compact = partial(GraphIndex.compact, options.file, memory=memory)
-    return compact_index(options, console, compact)
-
-
-def update(options: Namespace, console: Console) -> int:
-    """Update a graph index."""
-    _refuse_key(options)
-    spark = (options.master, options.partition_bytes)
-    if options.engine != "local" or spark != (None, None):
-        raise UsageError(
-            "--engine, --master and --partition-bytes are for the key index of a set; "
-            "leave --graph out"
-        )
-    update = partial(GraphIndex.update, options.file)
-    return update_index(options, console, update, IndexUpdateOptions)

@@ -10,7 +10,7 @@ import stat
 import sys
 import threading
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import headrace
 from headrace.cli.console import BAR_EVERY, OutputClosedError
@@ -47,6 +47,16 @@ def stdin_waits() -> bool:
     except (OSError, ValueError):
         return False
     return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
+
+
+def given(options: Namespace, family: type) -> dict[str, Any]:
+    """Return the options of a family of `headrace.api.options` that flags have set.
+
+    A flag has the name of its option, so a new one needs no line in a command.
+    """
+    # The flag `--progress` is about the display.
+    names = set(family.__annotations__) - {"progress"}
+    return {name: value for name, value in vars(options).items() if name in names}
 
 
 def open_dataset(options: Namespace, files: str | Sequence[str]) -> Dataset[bytes]:

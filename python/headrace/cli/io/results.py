@@ -68,10 +68,10 @@ def errors_to(
 
 def telling(console: Console) -> Callable[[BadRow], None]:
     """Return a function that emits an event about a bad row."""
-    from headrace.api.bad_rows import facts
+    from headrace.engines.rows.rejected import facts_of
 
     def tell(row: BadRow) -> None:
-        known = facts(row)
+        known = facts_of(row)
         where = f"{row.error.path}: line {row.error.line}, byte {row.error.offset}"
         console.emit("bad_row", f"{where}: {row.error.reason}", **known)
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from operator import attrgetter, methodcaller
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from headrace.engines.index.collect import Total, ends_of, no_progress, total
 from headrace.engines.index.kinds import Built
@@ -19,9 +20,9 @@ from headrace.engines.index.tasks import (
     Saved,
     Scan,
     Write,
-    packed,
     parts_of,
 )
+from headrace.engines.rows.item_tasks import results_of
 from headrace.errors import HeadraceError, UnaccountedRowsError
 from headrace.kernel.key_index import Written
 from headrace.store.files import system
@@ -39,29 +40,15 @@ if TYPE_CHECKING:
 
     from headrace.engines.index.kinds import AnyBuild
     from headrace.engines.index.tasks import ScanDone, WriteDone
+    from headrace.engines.rows.item_tasks import RunEach
     from headrace.kernel.index_meta import SourceMark
     from headrace.store.files.source import Source
-
-T = TypeVar("T")
 
 MOST_SCANS = 128
 """Limit on the files of runs of one index: the task that merges them has all of them open."""
 
 MOST_TOGETHER = 100
 """Limit on the indexes of one job: the driver has their files and locks open."""
-
-
-class RunEach(Protocol):
-    """Runs tasks 0 to `count`, anywhere, and returns their results in that order."""
-
-    def __call__(
-        self,
-        do: Callable[[int], T],
-        count: int,
-        tell: Callable[[int, int], object] | None = None,
-    ) -> list[T]:
-        """Run the tasks."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +107,8 @@ def _results(
     most: int,
     tell: Callable[[int, int], object] | None = None,
 ) -> Iterator[Any]:
-    tasks = packed(several, most)
-    done: list[list[Any]] = []
-    if several:
-        done = run_each(tasks, len(tasks.tasks), tell)
-    return (result for results in done for result in results)
+    do, size = methodcaller("do"), attrgetter("size")
+    return results_of(several, do, run_each, size, most, tell)
 
 
 def _telling(target: Target) -> Callable[[int, int], object]:
@@ -227,7 +211,7 @@ class _Begun:
             raise UnaccountedRowsError(str(path), counts)
         system.calls.rename(self.staging / done.name, path)
         system.calls.sync_directory(path.parent)
-        remove_delta(path, self.target.build.STORED)
+        remove_delta(path, self.target.build.INDEXES.stored)
         return Built(path, written, counted.lines, tuple(counted.skipped))
 
     def renamed(self, error: HeadraceError) -> HeadraceError:

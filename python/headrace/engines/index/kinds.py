@@ -15,8 +15,6 @@ from headrace.kernel.key_index import KeyRuns, KeyScan, Plan
 from headrace.kernel.rows import explaining
 from headrace.store.index import graph as graph_files
 from headrace.store.index import key
-from headrace.store.index.graph import StoredGraph
-from headrace.store.index.key import Stored
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,7 +49,6 @@ class KeyBuild(Collector[KeyRuns]):
     """A key index to build."""
 
     RUNS: ClassVar = KeyRuns
-    STORED: ClassVar = Stored
     INDEXES: ClassVar = key.INDEXES
 
     fields: tuple[str, ...]
@@ -115,7 +112,6 @@ class GraphBuild(Collector[GraphRuns]):
     """
 
     RUNS: ClassVar = GraphRuns
-    STORED: ClassVar = StoredGraph
     INDEXES: ClassVar = graph_files.INDEXES
 
     fields: EdgeFields

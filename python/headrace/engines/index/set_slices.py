@@ -52,6 +52,11 @@ class Slice:
     start: int
     end: int
 
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+        return self.end - self.start
+
 
 class SliceCounts(NamedTuple):
     """The lines of a slice."""

@@ -78,7 +78,7 @@ class Scan:
     @property
     def size(self) -> int:
         """The bytes to read."""
-        return sum(each.end - each.start for each in self.fragments)
+        return sum(each.size for each in self.fragments)
 
     def do(self) -> ScanDone:
         """Scan the fragments, up to the first error."""
@@ -180,27 +180,3 @@ class WriteDone(NamedTuple):
     name: str = ""
     written: Written | GraphWritten | None = None
     failure: HeadraceError | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Tasks:
-    """Tasks, each with some scans or some indexes to write."""
-
-    tasks: tuple[tuple[Scan | Write, ...], ...]
-
-    def __call__(self, task: int) -> list[Any]:
-        """Run one task."""
-        return [each.do() for each in self.tasks[task]]
-
-
-def packed(several: Sequence[Scan | Write], most: int) -> Tasks:
-    """Pack neighbours into tasks of at most `most` bytes."""
-    tasks: list[list[Scan | Write]] = []
-    held = 0
-    for each in several:
-        if not tasks or held + each.size > most:
-            tasks.append([])
-            held = 0
-        tasks[-1].append(each)
-        held += each.size
-    return Tasks(tuple(map(tuple, tasks)))

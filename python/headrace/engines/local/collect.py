@@ -78,11 +78,6 @@ def collect_into(
 
     parts = collector.cut(opened.source, ends.start)
     with ThreadPoolExecutor(len(runs)) as pool:
-        pending = [pool.submit(scan, part) for part in parts]
-        try:
-            for part, result in zip(parts, pending, strict=True):
-                found.add(part.end, result.result())
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+        for part, scanned in zip(parts, pool.map(scan, parts), strict=True):
+            found.add(part.end, scanned)
     return found.collected(runs)

@@ -35,5 +35,5 @@ def build(source: Source, path: Path, build: KeyBuild) -> Built[Written]:
         keys = collect(opened, build, path.parent)
         plan = build.plan(keys, mark)
         written = build.write(keys.runs, new.temporary, plan, opened)
-    remove_delta(path, build.STORED)
+    remove_delta(path, build.INDEXES.stored)
     return Built(path, written, keys.lines, keys.skipped)

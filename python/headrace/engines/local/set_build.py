@@ -68,11 +68,6 @@ class InThreads(NamedTuple):
             return scanning.counts
 
         with ThreadPoolExecutor(threads) as pool:
-            pending = [pool.submit(scan, part) for part in cut]
-            try:
-                for part, result in zip(cut, pending, strict=True):
-                    done(part, result.result())
-            except BaseException:
-                pool.shutdown(cancel_futures=True)
-                raise
+            for part, counts in zip(cut, pool.map(scan, cut), strict=True):
+                done(part, counts)
         return runs

@@ -51,7 +51,7 @@ def tally(
                 try:
                     for part, result in zip(file, results, strict=True):
                         of_file += result.result().after(of_file.lines)
-                        done += part.end - part.start
+                        done += part.size
                         progress(done)
                 except UnusableTableError as error:
                     source = read_in_order(file[0].source, error)

@@ -1,4 +1,4 @@
-"""Count tasks: rows are counted, and the checkpoints of every N-th row are found.
+"""Counts of fragments: rows are counted, and the checkpoints of every N-th row are found.
 
 The number of rows before a fragment is known when all earlier fragments are counted, so its
 checkpoints are found in a second job. A file that is not seekable is one fragment, and is read
@@ -35,18 +35,14 @@ class Counted(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class CountTasks:
-    """Tasks that count the rows of fragments."""
+class RowCount:
+    """The options of a count of rows."""
 
-    tasks: tuple[tuple[Fragment, ...], ...]
     interval: int
     decoding: Decoding
 
-    def __call__(self, task: int) -> list[Counted]:
-        """Run one task."""
-        return [self._counted(fragment) for fragment in self.tasks[task]]
-
-    def _counted(self, fragment: Fragment) -> Counted:
+    def of(self, fragment: Fragment) -> Counted:
+        """Count the rows of a fragment."""
         if fragment.source.seekable:
             return Counted(count_rows_of(fragment, self.decoding))
         opened = OpenedFile(fragment.source, decoding=self.decoding, warn=False)
@@ -70,20 +66,8 @@ class CountTasks:
             index.bom,
         )
 
-
-@dataclass(frozen=True, slots=True)
-class CheckpointTasks:
-    """Tasks that find the checkpoint of every N-th row in fragments whose first row is known."""
-
-    tasks: tuple[tuple[Fragment, ...], ...]
-    interval: int
-    decoding: Decoding
-
-    def __call__(self, task: int) -> list[list[int]]:
-        """Run one task."""
-        return [self._found(fragment) for fragment in self.tasks[task]]
-
-    def _found(self, fragment: Fragment) -> list[int]:
+    def checkpoints(self, fragment: Fragment) -> list[int]:
+        """Find the checkpoint of every N-th row in a fragment whose first row is known."""
         rows = rows_of(fragment, 0, self.decoding)
         rows.skip(-(fragment.first_row or 0) % self.interval)
         offsets: list[int] = []

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from headrace.errors import RowFailedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from headrace.engines.query.options import BadRow
+
+    Report = Callable[[BadRow], object]
 
 
 def facts(
@@ -35,8 +45,34 @@ def facts(
     return found
 
 
+def facts_of(row: BadRow) -> dict[str, Any]:
+    """Return the facts of a bad row; `column` is the place in the query where a valid row failed."""
+    error = row.error
+    found = facts(error.path, error.line, error.offset, error.reason, row.raw)
+    if isinstance(error, RowFailedError):
+        found["column"] = error.column
+    return found
+
+
 def as_line(found: dict[str, Any]) -> bytes:
     """Return facts as a line of JSON."""
     import json
 
     return f"{json.dumps(found, ensure_ascii=False)}\n".encode()
+
+
+@contextmanager
+def reporting(
+    to: str | os.PathLike[str] | Report | None,
+) -> Iterator[Report | None]:
+    """Yield a function that is called with each bad row: `to`, or one that writes to that file.
+
+    The file appears when the block has ended.
+    """
+    if to is None or callable(to):
+        yield to
+        return
+    from headrace.store.files.atomic import destination, replacing
+
+    with replacing(destination(to)) as file:
+        yield lambda row: file.write(as_line(facts_of(row)))

@@ -29,15 +29,3 @@ class Tallying:
         while rows.advance(counted.advance):
             pass
         return counted.stats
-
-
-@dataclass(frozen=True, slots=True)
-class TallyTasks:
-    """Tasks that check the lines of fragments."""
-
-    tasks: tuple[tuple[Fragment, ...], ...]
-    how: Tallying
-
-    def __call__(self, task: int) -> list[Stats]:
-        """Run one task."""
-        return [self.how.of(fragment) for fragment in self.tasks[task]]

@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from headrace.engines.rows.fragment import rows_of
 from headrace.errors import HeadraceError, UnwritableError
-from headrace.kernel.columns import Inference
+from headrace.kernel.arrow.columns import Inference
 from headrace.kernel.version import __version__
 from headrace.physical.fragment import fragments
 from headrace.store.files import system
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from headrace.store.files.source import Source
 
     Facts: TypeAlias = dict[str, object]
-    from headrace.kernel.columns import Shape
+    from headrace.kernel.arrow.columns import Shape
 
 _ROWS = 1000
 _BYTES = 1 << 20

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from headrace.engines.spark.session.master import chosen_master
 from headrace.errors import HeadraceError
+from headrace.physical.fragment import runs_of
 from headrace.pipeline.plan.passes import passes, used_names
 from headrace.pipeline.report.lineage import recording
 from headrace.pipeline.report.report import (
@@ -269,15 +270,9 @@ class _Run:
             yield todo.inputs, True
             return
         most = parse_size(self.pipeline.source.batch_bytes)
-        overwrite, held = todo.replace, 0
-        batch: list[Input] = []
-        for each in todo.inputs:
-            if batch and held + each.length > most:
-                yield tuple(batch), overwrite
-                overwrite, batch, held = False, [], 0
-            batch.append(each)
-            held += each.length
-        yield tuple(batch), overwrite
+        batches = list(runs_of(todo.inputs, most, lambda each: each.length))
+        for number, batch in enumerate(batches or [()]):
+            yield batch, todo.replace and number == 0
 
     def _telling(self, one: Pass) -> Callable[[int, int], object] | None:
         """Return the progress callback of the tasks of a pass."""

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from headrace.engines.index.jobs import RunEach
     from headrace.engines.index.kinds import AnyBuild
+    from headrace.engines.rows.item_tasks import RunEach
     from headrace.pipeline.spec import Index
     from headrace.store.files.source import Source
 

@@ -38,8 +38,7 @@ class Catalog(Generic[S]):
     such name. If the kind is `named`, an index may also have the name of its key.
     """
 
-    kind: str
-    error: type[KeyIndexError]
+    stored: type[S]
     read: Callable[[Path], S | Unreadable | None]
     plain: str | None
     named: bool
@@ -69,6 +68,15 @@ class Catalog(Generic[S]):
             keys = " ".join(map(_text, found))
             raise UsageError(f"{location}: has several indexes; name one of: {keys}")
         return next(iter(found.values()), unreadable)
+
+    def required(
+        self, location: str, where: Where, fields: Fields | None = None
+    ) -> S | Unreadable:
+        """Return what `find` does; raise if there is no file."""
+        found = self.find(location, where, fields)
+        if found is None:
+            raise self.missing(location, where, fields)
+        return found
 
     def destinations(
         self, location: str, where: Where, fields: Fields, *, force: bool = False
@@ -101,9 +109,9 @@ class Catalog(Generic[S]):
         known = self.read(path)
         if isinstance(known, Stored) and self.plain is not None:
             reason = f"it is of the fields {_text(known.fields, ', ')}"
-            return self.error(location, str(path), "taken", reason)
+            return self.stored.ERROR(location, str(path), "taken", reason)
         reason = "something else is in its place"
-        return self.error(location, str(path), "foreign", reason)
+        return self.stored.ERROR(location, str(path), "foreign", reason)
 
     def missing(
         self,
@@ -114,12 +122,12 @@ class Catalog(Generic[S]):
     ) -> KeyIndexError:
         """Return the error that there is no index; `options` of `headrace index build` make one."""
         path = self._first_path(location, where, fields)
-        reason = f"there is no {self.kind}"
+        reason = f"there is no {self.stored.NAME}"
         if self.named and fields:
             reason += f" for {_text(fields)}"
             options = key_options(cast("Sequence[str]", fields), where)
-        return self.error(
-            location, str(path), "missing", reason, options or self.error.build
+        return self.stored.ERROR(
+            location, str(path), "missing", reason, options or self.stored.ERROR.build
         )
 
     def _candidates(

@@ -45,7 +45,7 @@ from headrace.store.files.lock import FileLock
 from headrace.store.index.key_names import delta_of, lock_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from headrace.store.files.opened import OpenedFile
     from headrace.store.files.source import Source
@@ -117,6 +117,10 @@ class Stored(Generic[X, M]):
 
     NAME: ClassVar[str]
     ERROR: ClassVar[type[KeyIndexError]]
+    opened: ClassVar[Callable[..., Any]]
+    """Opens the files of base and delta."""
+    meta_of: ClassVar[staticmethod[[str], Any]]
+    """Parses the description in an index."""
 
     path: Path
     index: X
@@ -128,16 +132,6 @@ class Stored(Generic[X, M]):
     @staticmethod
     def begins(head: bytes) -> bool:
         """Whether the first bytes of a file are those of such an index."""
-        raise NotImplementedError
-
-    @staticmethod
-    def opened(path: Path, delta: Path | None = None) -> X:
-        """Open the files of base and delta."""
-        raise NotImplementedError
-
-    @staticmethod
-    def meta_of(text: str) -> M:
-        """Parse the description in an index."""
         raise NotImplementedError
 
     @property

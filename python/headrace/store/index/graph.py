@@ -27,21 +27,13 @@ class StoredGraph(file.Stored[GraphIndex, GraphMeta]):
 
     NAME: ClassVar = "graph index"
     ERROR: ClassVar = GraphIndexError
+    opened: ClassVar = GraphIndex
+    meta_of: ClassVar = staticmethod(meta_of)
 
     @staticmethod
     def begins(head: bytes) -> bool:
         """Whether the first bytes of a file are those of a graph index."""
         return head[:4] == b"JNXG"
-
-    @staticmethod
-    def opened(path: Path, delta: Path | None = None) -> GraphIndex:
-        """Open the files of base and delta."""
-        return GraphIndex(path, delta)
-
-    @staticmethod
-    def meta_of(text: str) -> GraphMeta:
-        """Parse the description in an index."""
-        return meta_of(text)
 
     @property
     def fields(self) -> EdgeFields:
@@ -70,7 +62,7 @@ def read(path: Path) -> StoredGraph | Unreadable | None:
     return file.read(path, StoredGraph)
 
 
-INDEXES = Catalog("graph index", GraphIndexError, read, SUFFIX, named=False)
+INDEXES = Catalog(StoredGraph, read, SUFFIX, named=False)
 
 
 def build_options(fields: EdgeFields, where: Where, *, reverse: bool = False) -> str:

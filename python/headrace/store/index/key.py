@@ -26,21 +26,13 @@ class Stored(index_file.Stored[KeyIndex, Meta]):
 
     NAME: ClassVar = "key index"
     ERROR: ClassVar = KeyIndexError
+    opened: ClassVar = KeyIndex
+    meta_of: ClassVar = staticmethod(meta_of)
 
     @staticmethod
     def begins(head: bytes) -> bool:
         """Whether the first bytes of a file are those of a key index."""
         return head[:3] == b"JNX" and head[3:4] != b"G"
-
-    @staticmethod
-    def opened(path: Path, delta: Path | None = None) -> KeyIndex:
-        """Open the files of base and delta."""
-        return KeyIndex(path, delta)
-
-    @staticmethod
-    def meta_of(text: str) -> Meta:
-        """Parse the description in an index."""
-        return meta_of(text)
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -69,4 +61,4 @@ def read(path: Path) -> Stored | Unreadable | None:
     return index_file.read(path, Stored)
 
 
-INDEXES = Catalog("key index", KeyIndexError, read, SUFFIX, named=True)
+INDEXES = Catalog(Stored, read, SUFFIX, named=True)

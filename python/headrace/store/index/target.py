@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from headrace.errors import HeadraceError, KeyIndexError, UsageError
+from headrace.errors import HeadraceError, UsageError
 from headrace.store.files.opened import OpenedFile
 from headrace.store.files.source import Source, expand, is_url
 from headrace.store.index import file, key
@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from headrace.store.files.source import SourceSpec
-    from headrace.store.index.file import Freshness, Unreadable, Where
+    from headrace.store.index.catalog import Catalog
+    from headrace.store.index.file import Freshness
     from headrace.store.index.key import Stored
+    from headrace.store.index.set.stored import SetStored
 
 Indexed: TypeAlias = "str | os.PathLike[str] | Source | ShardSet"
 """How a caller names the subject of a key index."""
@@ -59,15 +61,10 @@ class FileSubject:
         """Pin its present state."""
         return FileSubject(one_source(self.location))
 
-    def find(
-        self, fields: tuple[str, ...] | None, where: Where
-    ) -> Stored | Unreadable | None:
-        """Return the index of a key, or the unusable file in its place."""
-        return key.INDEXES.find(self.location, where, fields)
-
-    def missing(self, fields: tuple[str, ...] | None, where: Where) -> KeyIndexError:
-        """Return the error that there is no index."""
-        return key.INDEXES.missing(self.location, where, fields)
+    @property
+    def indexes(self) -> Catalog[Stored]:
+        """The files of its indexes."""
+        return key.INDEXES
 
     def fitting(self, stored: Stored, opened: OpenedFile) -> tuple[Stored, Freshness]:
         """Compare it with the subject that its index was built from."""
@@ -103,15 +100,10 @@ class SetSubject:
         """Pin its present state."""
         return SetSubject(ShardSet(self.location))
 
-    def find(
-        self, fields: tuple[str, ...] | None, where: Where
-    ) -> Stored | Unreadable | None:
-        """Return the index of a key, or the unusable file in its place."""
-        return set_index.INDEXES.find(self.location, where, fields)
-
-    def missing(self, fields: tuple[str, ...] | None, where: Where) -> KeyIndexError:
-        """Return the error that there is no index."""
-        return set_index.INDEXES.missing(self.location, where, fields)
+    @property
+    def indexes(self) -> Catalog[SetStored]:
+        """The files of its indexes."""
+        return set_index.INDEXES
 
     def fitting(self, stored: Stored, opened: OpenedFile) -> tuple[Stored, Freshness]:
         """Compare it with the subject that its index was built from."""

@@ -13,8 +13,9 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
-from headrace.errors import LogDamagedError
+from headrace.errors import LogDamagedError, SourceNotFoundError
 from headrace.kernel.log import LogClock, Place
+from headrace.kernel.rows import reading
 from headrace.kernel.values import DEEPEST, InvalidJsonError, parse
 from headrace.store.files import system
 from headrace.store.files.checked_json import has_checksum, with_checksum
@@ -375,6 +376,15 @@ def load(names: LogNames) -> Manifest | None:
     except FileNotFoundError:
         return None
     return decode(content, str(names.manifest))
+
+
+def existing(names: LogNames) -> Manifest:
+    """Return the manifest of a log; raise if there is no log."""
+    with reading(names.text):
+        manifest = load(names)
+    if manifest is None:
+        raise SourceNotFoundError(names.text)
+    return manifest
 
 
 def decode(content: bytes, path: str) -> Manifest:

@@ -10,7 +10,6 @@ file, and the rows are read from there.
 from __future__ import annotations
 
 import threading
-from codecs import BOM_UTF8
 from collections import deque
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -356,23 +355,15 @@ class RowFile:
         `size`, `terminated` and `bom` are ignored for a seekable file, where they are read.
         """
         from headrace.store.rows import checkpoints
+        from headrace.store.rows.row_index import counted_index
 
         opened = self._open()
         opened.check()
         self._total = rows
         if offsets is None:
             return
-        if self.source.seekable:
-            size = opened.size
-            with reading(self.source.location):
-                terminated = not size or opened.data.read_at(size - 1, 1) == b"\n"
-                bom = opened.data.read_at(0, 3) == BOM_UTF8
-            if terminated and rows and rows % INTERVAL == 0:
-                # The offset of the next row.
-                offsets = [*offsets, size]
-        index = RowIndex.known(
-            INTERVAL, offsets, rows, size, terminated=terminated, bom=bom
-        )
+        ends = (size, terminated, bom)
+        index = counted_index(self.source, opened, rows, offsets, ends)
         checkpoints.save(self.source, opened, index, self._options.keeping)
 
     def _count(self, progress: Progress, *, use_up: bool) -> int:

@@ -10,6 +10,7 @@ import errno
 import os
 import threading
 import time
+from codecs import BOM_UTF8
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -95,6 +96,30 @@ def index_copy(
     if job.copy is None:
         raise AssertionError("a job with a directory makes a copy")
     return IndexedRows(index, job.copy, job, copied=True)
+
+
+def counted_index(
+    source: Source,
+    opened: OpenedFile,
+    rows: int,
+    offsets: list[int],
+    ends: tuple[int, bool, bool],
+) -> RowIndex:
+    """Return the row index of a file whose rows were counted elsewhere.
+
+    `ends` are its decoded size, whether a newline ends it, and whether a byte order mark begins
+    it; of a seekable file, they are read.
+    """
+    size, terminated, bom = ends
+    if source.seekable:
+        size = opened.size
+        with reading(source.location):
+            terminated = not size or opened.data.read_at(size - 1, 1) == b"\n"
+            bom = opened.data.read_at(0, len(BOM_UTF8)) == BOM_UTF8
+        if terminated and rows and rows % INTERVAL == 0:
+            # The offset of the next row.
+            offsets = [*offsets, size]
+    return RowIndex.known(INTERVAL, offsets, rows, size, terminated=terminated, bom=bom)
 
 
 def index_job(

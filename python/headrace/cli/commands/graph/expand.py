@@ -190,17 +190,15 @@ def _expand(
     options: Namespace,
     console: Console,
 ) -> None:
-    from headrace.cli.io.graph_edges import predicates, say_missing
-    from headrace.cli.io.graph_output import print_steps
+    from headrace.api.options import ExpandOptions
+    from headrace.cli.io.graph_edges import predicates, print_steps, say_missing
+    from headrace.cli.io.inputs import given
 
     found = graph.expand(
         seeds,
         options.hops,
-        pred=predicates(options),
-        direction=options.direction,
-        emit=_emit(options),
-        limit=options.limit,
-        most_edges=options.most_edges,
+        **given(options, ExpandOptions)
+        | {"pred": predicates(options), "emit": _emit(options)},
     )
     seed = seeds if isinstance(seeds, str) else None
     named = graph.reach(options.direction).fields.pred is not None

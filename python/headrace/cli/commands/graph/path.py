@@ -55,7 +55,7 @@ def run(options: Namespace, console: Console) -> int:
 
     from headrace.cli.console import counted
     from headrace.cli.io import graph_edges as access
-    from headrace.cli.io.graph_output import print_steps
+    from headrace.cli.io.graph_edges import print_steps
 
     with access.open_graph(options, console) as graph:
         direction = options.direction

@@ -35,18 +35,6 @@ ARGUMENTS = (
 
 def run(options: Namespace, console: Console) -> int:
     """Print whether the index can be used."""
-    if options.graph:
-        from headrace.cli.io.index_events import check
-
-        return check(options, console)
-    return _check(options, console)
-
-
-def _check(options: Namespace, console: Console) -> int:
-    from functools import partial
-
-    from headrace.api.index.key import KeyIndex
     from headrace.cli.io.index_events import check_index
 
-    check = partial(KeyIndex.check, options.file, options.on)
-    return check_index(options, console, check)
+    return check_index(options, console)

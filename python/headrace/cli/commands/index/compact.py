@@ -32,21 +32,6 @@ ARGUMENTS = (
 
 def run(options: Namespace, console: Console) -> int:
     """Merge index and delta."""
-    if options.graph:
-        from headrace.cli.io.index_events import compact
-
-        return compact(options, console)
-    return _compact(options, console)
-
-
-def _compact(options: Namespace, console: Console) -> int:
-    from functools import partial
-
-    from headrace.api.index.key import KeyIndex
     from headrace.cli.io.index_events import compact_index
-    from headrace.errors import UsageError
 
-    if options.memory is not None:
-        raise UsageError("--memory is for --graph: merging keys takes next to none")
-    compact = partial(KeyIndex.compact, options.file, options.on)
-    return compact_index(options, console, compact)
+    return compact_index(options, console)

@@ -65,7 +65,9 @@ def run(options: Namespace, console: Console) -> int:
     from functools import partial
 
     from headrace.api.index.key import KeyIndex
+    from headrace.api.options import KeyIndexOptions
     from headrace.cli.io import index_trouble as said
+    from headrace.cli.io.inputs import given
     from headrace.errors import UsageError
 
     if not (options.eq or options.eq_raw or options.eq_json or options.stdin):
@@ -79,11 +81,7 @@ def run(options: Namespace, console: Console) -> int:
     index = KeyIndex.open(
         options.file,
         options.on,
-        index=options.index,
-        index_dir=options.index_dir,
-        require_index=options.require_index,
-        auto_rebuild=options.auto_rebuild,
-        max_line=options.max_line,
+        **given(options, KeyIndexOptions),
         report=report,
     )
     index.report_keyless = partial(said.say_keyless, console)

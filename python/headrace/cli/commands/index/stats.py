@@ -29,22 +29,8 @@ ARGUMENTS = (
 
 def run(options: Namespace, console: Console) -> int:
     """Print the numbers."""
-    if options.graph:
-        from headrace.cli.io.index_events import stats
-
-        return stats(options, console)
-    return _stats(options, console)
-
-
-def _stats(options: Namespace, console: Console) -> int:
-    from headrace.api.index.key import KeyIndex
+    from headrace.cli.io.index_events import index_stats
     from headrace.cli.io.report import print_report
 
-    stats = KeyIndex.stats(
-        options.file,
-        options.on,
-        index=options.index,
-        index_dir=options.index_dir,
-    )
-    print_report(stats, options, console)
+    print_report(index_stats(options), options, console)
     return 0

@@ -36,19 +36,6 @@ ARGUMENTS = (
 
 def run(options: Namespace, console: Console) -> int:
     """Update the index."""
-    if options.graph:
-        from headrace.cli.io.index_events import update
-
-        return update(options, console)
-    return _update(options, console)
-
-
-def _update(options: Namespace, console: Console) -> int:
-    from functools import partial
-
-    from headrace.api.index.key import KeyIndex
-    from headrace.api.options import KeyIndexUpdateOptions
     from headrace.cli.io.index_events import update_index
 
-    update = partial(KeyIndex.update, options.file, options.on)
-    return update_index(options, console, update, KeyIndexUpdateOptions)
+    return update_index(options, console)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from headrace.cli.argument import LOG
 from headrace.cli.flags import flag
-from headrace.cli.io.rejected_records import refused_records
 from headrace.cli.registry import Example
 from headrace.errors import RefusedRecordError, UnwritableError
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
     from headrace.api.log.writer import LogWriter
     from headrace.cli.console import Console
-    from headrace.cli.io.rejected_records import RefusedRecords
+    from headrace.cli.io.rejected import RefusedRecords
     from headrace.cli.io.stdin_lines import WaitingLines
 
 ABOUT = """\
@@ -124,6 +123,8 @@ def _metrics(
 def _append(
     writer: LogWriter, lines: WaitingLines, options: Namespace, console: Console
 ) -> None:
+    from headrace.cli.io.rejected import refused_records
+
     before = writer.last_line
     console.live = True
     refused = refused_records(options, console)

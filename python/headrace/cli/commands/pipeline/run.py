@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from headrace.cli.argument import PIPELINE
 from headrace.cli.console import counted
 from headrace.cli.flags import flag
-from headrace.cli.io.pipeline_text import RunBar
 from headrace.cli.registry import Example
 from headrace.store.files.units import format_size
 
@@ -15,7 +14,9 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from headrace.cli.console import Console
-    from headrace.pipeline.report.report import Report
+    from headrace.cli.console import Progress as ReportTasks
+    from headrace.pipeline.report.report import Progress, Report
+
 
 ABOUT = """\
 Reads the files of the pipeline, validates, transforms, joins, deduplicates and sorts their
@@ -119,3 +120,41 @@ def _report(done: Report, console: Console) -> None:
         rejected=done.quarantine.rows,
         report=done.path,
     )
+
+
+class RunBar:
+    """Draws the progress of a run."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._title = ""
+
+    def tell(self, progress: Progress, report: ReportTasks) -> None:
+        """Show the progress of a pass."""
+        self._title = f"pass {progress.number} of {progress.passes}, {progress.title}"
+        if progress.tasks:
+            report(progress.done, progress.tasks)
+            return
+        self._console.emit(
+            "begun",
+            self._title,
+            number=progress.number,
+            passes=progress.passes,
+            title=progress.title,
+        )
+
+    def draw(self, done: int, total: int | None, seconds: float, columns: int) -> str:
+        """Draw one line of at most `columns` characters."""
+        return task_bar(self._title, done, total or 0, seconds, columns)
+
+
+def task_bar(title: str, done: int, tasks: int, seconds: float, columns: int) -> str:
+    """Draw one line of at most `columns` characters.
+
+    >>> task_bar("pass 1 of 2, validate", 3, 12, 7.5, 80)
+    'pass 1 of 2, validate  [######                  ]  3 of 12 tasks  8 s'
+    """
+    share = done / tasks if tasks else 0.0
+    blocks = f"[{'#' * int(share * 24):24}]"
+    text = f"{title}  {blocks}  {done} of {tasks} tasks  {seconds:.0f} s"
+    return text if len(text) <= columns else text.replace(f"{blocks}  ", "")[:columns]

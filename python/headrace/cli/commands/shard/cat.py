@@ -36,7 +36,7 @@ ARGUMENTS = (
 
 def run(options: Namespace, console: Console) -> int:
     """Print the rows."""
-    from headrace.api.shards import shard_lines
+    from headrace.api.shards.shard_set import shard_lines
     from headrace.store.shards.shard_set import ShardSet
 
     shards = ShardSet(options.set)

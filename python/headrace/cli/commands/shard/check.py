@@ -32,7 +32,7 @@ ARGUMENTS = (
 
 def run(options: Namespace, console: Console) -> int:
     """Print the faults of each part."""
-    from headrace.api.shard_check import check_shards
+    from headrace.api.shards.check import check_shards
     from headrace.cli.io.report import print_json
     from headrace.store.shards.shard_set import ShardSet
 

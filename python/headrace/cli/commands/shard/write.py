@@ -15,7 +15,7 @@ from headrace.store.files.units import format_size
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from headrace.api.shard_writer import ShardWriter
+    from headrace.api.shards.writer import ShardWriter
     from headrace.cli.console import Console
 
 ABOUT = """\
@@ -72,10 +72,11 @@ ARGUMENTS = (
 
 def run(options: Namespace, console: Console) -> int:
     """Write the set and print the file that committed it."""
-    from headrace.api.shard_writer import ShardWriter
+    from headrace.api.options import ShardOptions
+    from headrace.api.shards.writer import ShardWriter
     from headrace.cli.console import ending_cleanly
-    from headrace.cli.io.inputs import files, open_dataset, watching
-    from headrace.cli.io.rejected_rows import collecting
+    from headrace.cli.io.inputs import files, given, open_dataset, watching
+    from headrace.cli.io.rejected import collecting
     from headrace.cli.io.results import policy
     from headrace.cli.options.values import threads_of
     from headrace.errors import UsageError
@@ -94,19 +95,14 @@ def run(options: Namespace, console: Console) -> int:
             refused = stack.enter_context(collecting(options.errors, console))
         writer = ShardWriter(
             options.out,
-            name=options.set_name,
-            codec=options.codec,
-            level=options.level,
-            block_bytes=options.block_bytes,
-            max_bytes=options.max_bytes,
-            max_records=options.max_records,
-            max_logical_bytes=options.max_logical_bytes,
-            validate=not options.trusted,
-            on_error="abort" if chosen == "abort" else refused or "skip",
-            threads=threads_of(options.threads),
-            partition_by=options.partition_by,
-            allow_empty=options.allow_empty,
-            grace=GRACE if options.grace is None else options.grace / 1000,
+            **given(options, ShardOptions)
+            | {
+                "name": options.set_name,
+                "validate": not options.trusted,
+                "on_error": "abort" if chosen == "abort" else refused or "skip",
+                "threads": threads_of(options.threads),
+                "grace": GRACE if options.grace is None else options.grace / 1000,
+            },
         )
         with writer:
             for batch in dataset.batches():

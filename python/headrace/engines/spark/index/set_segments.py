@@ -23,6 +23,7 @@ from headrace.engines.spark.source.partitions import absolute
 from headrace.engines.spark.tasks.run import SCHEMA, answered, numbered, results_of
 from headrace.engines.spark.tasks.task import NumberedTask, Task
 from headrace.kernel.key_index import KeyRuns
+from headrace.physical.fragment import runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -75,7 +76,9 @@ class ByTasks:
         """Scan slices, merge in kept segments, and write new segments to `directory`."""
         # Tasks have other working directories.
         how = replace(how, sources=tuple(map(absolute, how.sources)))
-        tasks = list(_packed(cut, self._task_bytes))
+        tasks = list(
+            runs_of(enumerate(cut), self._task_bytes, lambda each: each[1].size)
+        )
         # At least one task, since task 0 creates a row for each segment.
         count = max(len(tasks), 1)
         frame = numbered(self._spark, count)
@@ -124,27 +127,12 @@ def _telling(
     return tell
 
 
-def _packed(cut: Sequence[Slice], task_bytes: int) -> Iterator[list[tuple[int, Slice]]]:
-    """Yield runs of slices with their numbers, of at most `task_bytes` or one slice."""
-    run: list[tuple[int, Slice]] = []
-    held = 0
-    for number, part in enumerate(cut):
-        size = part.end - part.start
-        if run and held + size > task_bytes:
-            yield run
-            run, held = [], 0
-        run.append((number, part))
-        held += size
-    if run:
-        yield run
-
-
 @dataclass(frozen=True)
 class ScanSlices(NumberedTask):
     """Scans the slices of each task, and sends packets of keys to the segments."""
 
     how: SetScan
-    tasks: Sequence[list[tuple[int, Slice]]]
+    tasks: Sequence[tuple[tuple[int, Slice], ...]]
 
     def run(self, task: int) -> Iterator[pa.RecordBatch]:
         """Yield the packets of one task."""
@@ -155,7 +143,7 @@ class ScanSlices(NumberedTask):
         if task < len(self.tasks):
             yield from self._scanned(self.tasks[task])
 
-    def _scanned(self, run: list[tuple[int, Slice]]) -> Iterator[pa.RecordBatch]:
+    def _scanned(self, run: Sequence[tuple[int, Slice]]) -> Iterator[pa.RecordBatch]:
         opened = self.how.opened()
         for number, part in run:
             scanning = self.how.scan(part, opened)

@@ -23,6 +23,7 @@ from headrace.engines.spark.tasks.progress import reporting_tasks
 from headrace.engines.spark.tasks.run import numbered, rows_by_partition
 from headrace.engines.spark.tasks.task import NumberedTask, shared
 from headrace.errors import SparkFailedError
+from headrace.physical.fragment import runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -117,15 +118,5 @@ def _parts(query: TaskQuery, tasks: Sequence[Sequence[Fragment]]) -> list[int]:
     """Return, for each task, the number of the group that is fetched together."""
     if query.has_small_results:
         return [0] * len(tasks)
-    parts, part, held = [], 0, 0
-    for task in tasks:
-        size = sum(map(_size, task))
-        if held and held + size > _PART_BYTES:
-            part, held = part + 1, 0
-        held += size
-        parts.append(part)
-    return parts
-
-
-def _size(fragment: Fragment) -> int:
-    return fragment.end - fragment.start
+    parts = runs_of(tasks, _PART_BYTES, lambda task: sum(each.size for each in task))
+    return [number for number, part in enumerate(parts) for _task in part]

@@ -165,7 +165,7 @@ class RowOrder:
     @property
     def size(self) -> int:
         """How many bytes tasks read."""
-        return sum(fragment.end - fragment.start for fragment in self.fragments)
+        return sum(fragment.size for fragment in self.fragments)
 
     @property
     def bytes_of_files(self) -> int:

@@ -120,7 +120,7 @@ class SparkRun:
     ) -> bool:
         """Whether few tasks read all rows, and one part in `share` of the memory holds them."""
         size = sum(
-            (each.end - each.start) * _EXPANSION[each.source.codec != "none"]
+            each.size * _EXPANSION[each.source.codec != "none"]
             for each in order.fragments
         )
         few = len(order.partitions) <= (FEW_TASKS if tasks is None else tasks)
@@ -153,7 +153,7 @@ class SparkRun:
             self._run_tasks = self.start()
         report = self.run.report
         before = report.bytes_by_tasks
-        size = sum(part.end - part.start for task in tasks for part in task)
+        size = sum(part.size for task in tasks for part in task)
 
         def on_tasks(done: int, count: int) -> None:
             # A job may have further stages, which read no rows.

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from headrace.errors import UsageError
-from headrace.kernel.column_lines import Column, ColumnLines, Kind, lines_of
+from headrace.kernel.arrow.lines import Column, ColumnLines, Kind, lines_of
 from headrace.kernel.values import MAX_DEPTH
 
 if TYPE_CHECKING:

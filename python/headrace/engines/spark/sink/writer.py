@@ -90,7 +90,7 @@ class HeadraceWriter(DataSourceArrowWriter):
 
     def _write(self, batch: pa.RecordBatch, rows: AttemptWriter, task: int) -> None:
         from headrace.engines.spark.sink.arrow_to_json import is_raw, json_lines
-        from headrace.kernel.column_lines import NoJsonError
+        from headrace.kernel.arrow.lines import NoJsonError
 
         before, target = rows.records, self._job.home.names.text
         skip_nulls, null_for_nan = self._options.skip_nulls, self._options.null_for_nan

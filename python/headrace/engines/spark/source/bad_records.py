@@ -23,7 +23,7 @@ from headrace.store.files.atomic import NewFile
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from headrace.kernel.columns import ColumnFault
+    from headrace.kernel.arrow.columns import ColumnFault
     from headrace.kernel.rows import RowBatch
     from headrace.physical.fragment import Fragment
 

@@ -92,12 +92,12 @@ def _found(
     """Return the offsets of rows that may have a key, and the byte up to which the index is complete."""
     keys = options.keys
     assert keys is not None
-    where = Where(directory=options.index_dir)
+    place = (subject.location, Where(directory=options.index_dir), keys.fields)
     if not opened.source.seekable:
-        return subject.missing(keys.fields, where)
-    match subject.find(keys.fields, where):
+        return subject.indexes.missing(*place)
+    match subject.indexes.find(*place):
         case None:
-            return subject.missing(keys.fields, where)
+            return subject.indexes.missing(*place)
         case Unreadable(path, fault, reason):
             return KeyIndexError(subject.location, str(path), fault, reason)
         case stored:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from headrace.engines.rows.fragment import count_rows_of
 from headrace.engines.spark.source.options import local_path
 from headrace.errors import UsageError
-from headrace.physical.fragment import Fragment, fragments
+from headrace.physical.fragment import Fragment, fragments, runs_of
 from headrace.store.files.source import Source, expand
 from headrace.store.index.target import FileSubject, set_named
 
@@ -120,14 +120,4 @@ def packed(
     split: Iterable[Fragment], most_bytes: int, least: int = 0
 ) -> Iterator[Partition]:
     """Yield runs of fragments of at most `most_bytes`; each counts as `least` bytes or more."""
-    packed: list[Fragment] = []
-    packed_bytes = 0
-    for fragment in split:
-        fragment_bytes = max(fragment.end - fragment.start, least)
-        if packed and packed_bytes + fragment_bytes > most_bytes:
-            yield tuple(packed)
-            packed, packed_bytes = [], 0
-        packed.append(fragment)
-        packed_bytes += fragment_bytes
-    if packed:
-        yield tuple(packed)
+    return runs_of(split, most_bytes, lambda each: max(each.size, least))

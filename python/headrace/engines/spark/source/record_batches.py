@@ -24,14 +24,14 @@ from headrace.engines.spark.source.line_batches import (
 from headrace.engines.spark.source.meta_columns import COLUMNS
 from headrace.engines.spark.source.spark_types import in_zone
 from headrace.errors import FaultyRowError, UsageError
-from headrace.kernel.arrow_types import (
+from headrace.kernel.arrow.columns import ColumnBuilder
+from headrace.kernel.arrow.types import (
     arrays,
     first_null,
     is_variant,
     shape_of,
     struct_shape,
 )
-from headrace.kernel.columns import ColumnBuilder
 from headrace.physical.query_plan import row_program
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from headrace.engines.spark.source.bad_records import Quarantine
     from headrace.engines.spark.source.meta_columns import Column
     from headrace.engines.spark.source.options import ReadOptions
-    from headrace.kernel.columns import ColumnFault, FilledColumns, Shape
+    from headrace.kernel.arrow.columns import ColumnFault, FilledColumns, Shape
     from headrace.kernel.rows import RowBatch
     from headrace.physical.fragment import Fragment
 

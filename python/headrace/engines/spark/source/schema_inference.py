@@ -16,7 +16,7 @@ from headrace.engines.spark.source.line_batches import wanted_rows
 from headrace.engines.spark.source.meta_columns import COLUMNS
 from headrace.engines.spark.source.partitions import plan
 from headrace.errors import UsageError
-from headrace.kernel.columns import Inference
+from headrace.kernel.arrow.columns import Inference
 from headrace.kernel.programs import RowQuery
 from headrace.kernel.rows import rows_of as rows_of_text
 from headrace.kernel.values import MAX_DEPTH
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from headrace.engines.spark.source.options import ReadOptions
-    from headrace.kernel.columns import Mixed, Shape
+    from headrace.kernel.arrow.columns import Mixed, Shape
     from headrace.kernel.programs import Output
     from headrace.kernel.rows import RowBatch
     from headrace.physical.fragment import Fragment

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from headrace.kernel.columns import Shape
+    from headrace.kernel.arrow.columns import Shape
 
 
 def in_zone(shape: Shape, zone: str) -> Shape:

@@ -12,7 +12,6 @@ import stat
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from headrace.errors import KeyIndexError
 from headrace.kernel.checksum import digest
 from headrace.kernel.index_meta import SourceMark
 from headrace.kernel.key_index import KeyIndex, Meta
@@ -152,7 +151,7 @@ def source_mark(size: int) -> SourceMark:
     return SourceMark(size, 0, 0, 0, 0, "", "", "none")
 
 
-INDEXES = Catalog("key index", KeyIndexError, read, plain=None, named=True)
+INDEXES = Catalog(SetStored, read, plain=None, named=True)
 
 
 def fitting(

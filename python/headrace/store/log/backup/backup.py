@@ -130,7 +130,7 @@ def backup_log(
     raised, unless `accept_loss`. Lines that retention removed are not lost.
     """
     log, names = LogNames(directory), BackupNames(destination)
-    _manifest(log)
+    manifests.existing(log)
     if names.directory.resolve().is_relative_to(log.directory.resolve()):
         raise UsageError(
             f"{names.text}: is within the log {log.text}, and would be lost with it; "
@@ -152,14 +152,6 @@ def backup_log(
 
 def _busy(names: BackupNames, holder: str) -> BackupError:
     return BackupError(names.text, f"{holder} is writing it; wait until that is done")
-
-
-def _manifest(log: LogNames) -> Manifest:
-    with reading(log.text):
-        manifest = manifests.load(log)
-    if manifest is None:
-        raise SourceNotFoundError(log.text)
-    return manifest
 
 
 class _Copying:
@@ -196,13 +188,13 @@ class _Copying:
                 )
 
     def run(self) -> BackedUp:
-        manifest = _manifest(self._log)
+        manifest = manifests.existing(self._log)
         self._refuse_other_log(manifest)
         try:
             kept, last_line = self._segments(manifest)
         except SourceNotFoundError as error:
             # A process that compresses or removes a segment replaces the manifest first.
-            if _manifest(self._log).generation == manifest.generation:
+            if manifests.existing(self._log).generation == manifest.generation:
                 raise LogDamagedError(error.path, 0, "it is missing") from None
             return self.run()
         system.calls.sync_directory(self._names.segments)

@@ -205,9 +205,7 @@ class LogReader:
         file = (found.st_ino, found.st_mtime_ns, found.st_size)
         if before is not None and before.file == file:
             return before
-        manifest = manifests.load(self._names)
-        if manifest is None:
-            raise SourceNotFoundError(self._names.text)
+        manifest = manifests.existing(self._names)
         self._let_go(before, manifest)
         return _Seen(manifest, file, tuple(each.base for each in manifest.all_segments))
 

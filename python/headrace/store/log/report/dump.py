@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.errors import LogDamagedError, SourceNotFoundError
+from headrace.errors import LogDamagedError
 from headrace.kernel.log import ENTRY_BYTES, FLAGS, HEADER_BYTES, log_entry
 from headrace.kernel.rows import reading
 from headrace.store.log import files
@@ -25,10 +25,7 @@ def dumped_log(
 ) -> Iterator[tuple[Path, Iterator[dict[str, object]]]]:
     """Yield each index of a log with its header and the entries of committed lines."""
     names = LogNames(directory)
-    with reading(names.text):
-        manifest = manifests.load(names)
-    if manifest is None:
-        raise SourceNotFoundError(names.text)
+    manifest = manifests.existing(names)
     for segment in manifest.segments:
         if segment.rows:
             path = names.index(segment.base)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from headrace.errors import (
     CheckpointDamagedError,
     LogReplacedError,
-    SourceNotFoundError,
 )
 from headrace.kernel.log import verify
 from headrace.kernel.rows import reading
@@ -79,10 +78,7 @@ def log_stats(directory: str | os.PathLike[str]) -> LogStats:
     """Return the statistics of a log, also while it is written."""
     names = LogNames(directory)
     names.refuse_unless_log()
-    with reading(names.text):
-        manifest = manifests.load(names)
-    if manifest is None:
-        raise SourceNotFoundError(names.text)
+    manifest = manifests.existing(names)
     active, place = _reached(names, manifest)
     data = [names.directory / each.name for each in manifest.all_segments]
     indexes = [names.index(each.base) for each in manifest.all_segments]

@@ -17,7 +17,7 @@ from headrace.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from headrace.kernel.columns import ColumnBuffers, Shape
+    from headrace.kernel.arrow.columns import ColumnBuffers, Shape
 
 JSON = {b"headrace": b"json"}
 """The metadata of a field of JSON text."""

@@ -69,17 +69,10 @@ def check_shards(
     """
     with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
         done = 0
-        pending = [
-            pool.submit(partial(_check, shards, part)) for part in shards.metadata.parts
-        ]
-        try:
-            for result in pending:
-                checked = result.result()
-                done += checked.part.bytes
-                progress(done)
-                yield checked
-        finally:
-            pool.shutdown(cancel_futures=True)
+        for checked in pool.map(partial(_check, shards), shards.metadata.parts):
+            done += checked.part.bytes
+            progress(done)
+            yield checked
 
 
 def _check(shards: ShardSet, part: Part) -> Checked:

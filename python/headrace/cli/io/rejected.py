@@ -1,21 +1,67 @@
-"""Lines of the input that are not JSON, left out of a log and reported."""
+"""Rows and records that a writer refused, in a file or as events.
+
+Imported when a command runs, not when its help is shown.
+"""
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.errors import UsageError
+from headrace.cli.io.results import telling
+from headrace.engines.query.options import BadRow
+from headrace.engines.rows.rejected import as_line, facts, reporting
+from headrace.errors import (
+    BadRowError,
+    JsonTooLargeError,
+    UnwritableError,
+    UsageError,
+)
+from headrace.store.log.names import is_within_log
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Callable, Iterator
     from typing import BinaryIO
 
     from headrace.cli.console import Console
     from headrace.errors import RefusedRecordError
+    from headrace.kernel.rows import RowBatch
+    from headrace.store.shards.write.record_writer import Refused as Error
 
 _INPUT = "-"
 """The name of standard input."""
+
+
+class Refusals:
+    """Reports refused rows of the batch that is being written."""
+
+    def __init__(self, tell: Callable[[BadRow], object]) -> None:
+        self.rows: RowBatch | None = None
+        self._tell = tell
+
+    def __call__(self, error: Error) -> None:
+        """Report a row, with its bytes if there are any."""
+        raw = None
+        if isinstance(error, JsonTooLargeError):
+            reason = (
+                f"{error.length} bytes long, more than a file may have ({error.code})"
+            )
+            error = BadRowError(error.path, error.record, 0, reason)
+        if not isinstance(error, BadRowError):
+            raise error
+        if self.rows is not None and error.line is not None:
+            raw = self.rows.slice(error.line - 1 - self.rows.first_row, 1).contents()[0]
+        self._tell(BadRow(error, raw))
+
+
+@contextmanager
+def collecting(path: str | None, console: Console) -> Iterator[Refusals]:
+    """Write refused rows to a file, which appears when it is complete, or emit events."""
+    with reporting(telling(console) if path is None else path) as tell:
+        assert tell is not None
+        yield Refusals(tell)
 
 
 def refused_records(options: Namespace, console: Console) -> RefusedRecords | None:
@@ -37,9 +83,6 @@ def refused_records(options: Namespace, console: Console) -> RefusedRecords | No
 
 def _opened(path: Path) -> BinaryIO:
     """Open a file for appending; each line is written when its record is refused."""
-    from headrace.errors import UnwritableError
-    from headrace.store.log.names import is_within_log
-
     if is_within_log(path.absolute()):
         raise UsageError(f"{path}: is in the directory of a log; name a file elsewhere")
     try:
@@ -66,8 +109,6 @@ class RefusedRecords:
 
     def note(self, number: int, error: RefusedRecordError, line: bytes) -> None:
         """Count and report line `number` of the input, from 1."""
-        from headrace.engines.rows.rejected import as_line, facts
-
         self.count += 1
         if not self._tell:
             return

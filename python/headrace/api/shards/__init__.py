@@ -1,0 +1,1 @@
+"""Sets of shards: reading, checking and writing them."""
