@@ -50,7 +50,7 @@ def test_edges_of_a_node(graph):
     ]
     assert [edge.node for edge in graph.in_("a")] == ["7"]
     assert [edge.pred for edge in graph.in_("b", pred=["q"])] == ["q"]
-    assert list(graph.out("nobody")) == []
+    assert list(graph.out("absent")) == []
     assert [edge.node for edge in graph.out(7)] == ["a"]
 
 
@@ -64,7 +64,7 @@ def test_neighbours_are_there_once(graph):
 def test_whether_there_is_a_node(graph):
     assert "a" in graph
     assert 7 in graph
-    assert "nobody" not in graph
+    assert "absent" not in graph
 
 
 def test_expansions_are_iterators(graph):
@@ -98,7 +98,7 @@ def test_the_shortest_way(graph):
     assert back[1:] == [Followed("7", "p", "a", 97, leads=True), Reached("7", 1, "p")]
     assert graph.shortest_path("a", "a") == [Reached("a", 0, None)]
     assert graph.shortest_path("a", "c") is None
-    assert graph.shortest_path("a", "nobody") is None
+    assert graph.shortest_path("a", "absent") is None
 
 
 def test_stats(graph):
@@ -205,16 +205,16 @@ def test_key_indexes_that_turn_out_to_be_damaged(source):
     expected = list(
         headrace.GraphIndex.open(source, require_index=True).expand(1, emit="edges")
     )
-    whole, said = path.read_bytes(), set()
+    whole, kinds = path.read_bytes(), set()
     for place in range(0, len(whole), 4001):
         damaged = bytearray(whole)
         damaged[place] ^= 4
         path.write_bytes(damaged)
         graph = headrace.GraphIndex.open(
-            source, report=lambda *told: said.add(told[0].kind)
+            source, report=lambda *report: kinds.add(report[0].kind)
         )
         assert list(graph.expand(1, emit="edges")) == expected
-    assert "corrupt" in said
+    assert "corrupt" in kinds
 
 
 def test_threads_that_find_damage_scan_once(source):
@@ -272,11 +272,11 @@ def test_graphs_of_every_shape_come_to_an_end(source, rows, steps, indexed):
         headrace.GraphIndex.build(source, "from", "pred", "to")
     with headrace.GraphIndex.open(source, index=None if indexed else False) as graph:
         found = graph.expand("a", emit="edges")
-        told = [
+        found_steps = [
             step.node if isinstance(step, Reached) else step.from_ + step.to
             for step in found
         ]
-    assert told == steps
+    assert found_steps == steps
 
 
 # Threads, ends
@@ -395,15 +395,15 @@ def test_what_names_no_node_is_refused(graph):
 def test_key_indexes_know_no_node_that_has_no_edge(source, fields):
     for field in fields:
         headrace.KeyIndex.build(source, field)
-    told = []
+    reports = []
     with headrace.GraphIndex.open(
-        source, report=lambda *said: told.append(said)
+        source, report=lambda *report: reports.append(report)
     ) as graph:
         graph.reach("out")
         assert graph.plan().strategy == "keys"
         found = [node for node in ("a", "b", "7", "c", "zzz") if node in graph]
     assert found == ["a", "b", "7", "c"]
-    assert [(trouble.kind, way) for trouble, way in told] == [("missing", "scan")]
+    assert [(trouble.kind, way) for trouble, way in reports] == [("missing", "scan")]
 
 
 def test_the_fields_of_several_files_are_those_of_the_first_index(tmp_path):
@@ -419,18 +419,20 @@ def test_the_fields_of_several_files_are_those_of_the_first_index(tmp_path):
 def test_a_damaged_index_is_told_with_the_fields_that_are_taken(source):
     path = headrace.GraphIndex.build(source, "from", "pred", "to").path
     path.write_bytes(path.read_bytes()[:-1])
-    said = []
-    headrace.GraphIndex.open(source, report=lambda *told: said.append(told[0])).reach()
-    assert "taken to be of from, pred, to: name the fields" in said[-1].reason
-    said.clear()
+    problems = []
+    headrace.GraphIndex.open(
+        source, report=lambda *report: problems.append(report[0])
+    ).reach()
+    assert "taken to be of from, pred, to: name the fields" in problems[-1].reason
+    problems.clear()
     headrace.GraphIndex.open(
         source,
         from_field="from",
         pred_field="pred",
         to_field="to",
-        report=lambda *told: said.append(told[0]),
+        report=lambda *report: problems.append(report[0]),
     ).reach()
-    assert "taken to be" not in said[-1].reason
+    assert "taken to be" not in problems[-1].reason
 
 
 def test_an_index_that_is_empty_is_replaced(source):
@@ -504,15 +506,15 @@ def test_arrow_of_edges_that_say_nothing(source):
 
 
 def test_arrow_of_what_is_reached(graph):
-    found = graph.expand(["a", "nobody", "c"], 1)
+    found = graph.expand(["a", "absent", "c"], 1)
     table = found.to_arrow()
     assert table.to_pylist() == [
         {"node": "a", "level": 0, "via": None},
-        {"node": "nobody", "level": 0, "via": None},
+        {"node": "absent", "level": 0, "via": None},
         {"node": "c", "level": 0, "via": None},
         {"node": "b", "level": 1, "via": "p"},
     ]
-    assert found.missing == ["nobody"]
+    assert found.missing == ["absent"]
     assert len(graph.expand([]).to_arrow()) == 0
 
 

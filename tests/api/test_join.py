@@ -44,7 +44,7 @@ def test_a_key_with_more_rows_than_are_held_is_read_when_it_is_needed(
     right = written(
         tmp_path / "r.jsonl", [*many[:9000], *few, *many[9000:], {"k": "last"}]
     )
-    keys = [3, "hub", 4, "hub", "nobody", "last"]
+    keys = [3, "hub", 4, "hub", "absent", "last"]
     left = written(tmp_path / "l.jsonl", [{"k": key} for key in keys])
     headrace.KeyIndex.build(right, "k", index_version=version)
     by_index = headrace.open(left).join(right, "k", index=True, **form)
@@ -169,12 +169,12 @@ def test_a_join_can_be_written_and_read_again(sides, tmp_path):
 def test_bad_rows_go_where_they_are_sent(sides, tmp_path):
     left, right = sides
     left.write_bytes(b"oops\n" + left.read_bytes())
-    told = []
+    rejected = []
     joined = headrace.open(left).join(
-        right, "k", on_error="collect", errors=told.append
+        right, "k", on_error="collect", errors=rejected.append
     )
     assert joined.count() == 50
-    assert [(row.error.line, row.raw) for row in told] == [(1, b"oops")]
+    assert [(row.error.line, row.raw) for row in rejected] == [(1, b"oops")]
     assert joined.stats.bad == 1
     assert joined.stats.errors[0].line == 1
     kept = headrace.open(left).join(

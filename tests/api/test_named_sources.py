@@ -144,14 +144,14 @@ def test_the_memory_of_a_join_is_bounded(tmp_path):
     left, right = big(tmp_path / "l", 5000), big(tmp_path / "r", 5000)
     with headrace.open(left) as ds:
         query = "$.join(@r, on: k).count()"
-        asked = ds.query(query, names={"r": right}, memory="1200KiB")
+        result = ds.query(query, names={"r": right}, memory="1200KiB")
         with pytest.warns(MemoryWarning, match="--memory allows"):
-            answers = asked.to_list()
+            answers = result.to_list()
         assert answers == [5000]
         with warnings.catch_warnings(action="ignore"):
-            asked = ds.query(query, names={"r": right}, memory="500KiB")
+            result = ds.query(query, names={"r": right}, memory="500KiB")
             with pytest.raises(MemoryExceededError, match="512000 bytes"):
-                asked.to_list()
+                result.to_list()
 
 
 def test_the_smaller_side_is_held(tmp_path):
@@ -159,9 +159,9 @@ def test_the_smaller_side_is_held(tmp_path):
     query = "$.join(@r, on: k).map(k)"
     with headrace.open(left) as ds:
         # By the sizes of the files only what the left side asks for is held.
-        asked = ds.query(query, names={"r": right}, memory="20KiB")
-        assert asked.to_list() == list(range(4990, 5000))
-        assert asked.report.counts.rows == 10
+        result = ds.query(query, names={"r": right}, memory="20KiB")
+        assert result.to_list() == list(range(4990, 5000))
+        assert result.report.counts.rows == 10
         wrong = ds.query(query, names={"r": right}, memory="20KiB", size_hints={"r": 1})
         with (
             warnings.catch_warnings(action="ignore"),
@@ -173,15 +173,15 @@ def test_the_smaller_side_is_held(tmp_path):
 def test_keys_are_all_that_a_filter_by_another_source_holds(tmp_path):
     left, right = big(tmp_path / "l", 100), big(tmp_path / "r", 100)
     with headrace.open(left) as ds:
-        asked = ds.query("$.diff(@r, on: k)", names={"r": right}, memory="10KiB")
-        assert asked.to_list() == []
+        result = ds.query("$.diff(@r, on: k)", names={"r": right}, memory="10KiB")
+        assert result.to_list() == []
 
 
 def test_what_is_joined_and_taken_stops_reading(tmp_path):
     left, right = big(tmp_path / "l", 100_000), big(tmp_path / "r", 10)
     with headrace.open(left) as ds:
-        asked = ds.query("$.join(@r, on: k).take(3)", names={"r": right})
-        assert len(asked.to_list()) == 3
+        result = ds.query("$.join(@r, on: k).take(3)", names={"r": right})
+        assert len(result.to_list()) == 3
         assert ds.bytes_read() < 200_000
 
 

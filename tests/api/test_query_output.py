@@ -636,9 +636,9 @@ BAD = [
 def test_bad_rows_go_to_a_file(ask, tmp_path):
     ask(BAD)
     path, bad = tmp_path / "rows.jsonl", tmp_path / "bad.jsonl"
-    asked = headrace.open(path, max_line=1000)
+    dataset = headrace.open(path, max_line=1000)
     for reverse in (False, True):
-        result = asked.query("a * 2", on_error="collect", errors=bad, reverse=reverse)
+        result = dataset.query("a * 2", on_error="collect", errors=bad, reverse=reverse)
         assert sorted(result.to_list()) == [2, 4]
         rows = list(headrace.open(bad))
         if reverse:

@@ -115,8 +115,8 @@ def test_records_that_fit_in_no_file_can_be_left_out(tmp_path, codec):
     source = tmp_path / "s.jsonl"
     with headrace.LineWriter(source) as writer:
         writer.write_many([1, big, 2])
-    told = []
-    for number, on_error in enumerate(("skip", told.append)):
+    errors = []
+    for number, on_error in enumerate(("skip", errors.append)):
         for give in (
             lambda writer: writer.write_many([1, big, 2]),
             lambda writer: writer.write_many(headrace.open(source)),
@@ -129,7 +129,7 @@ def test_records_that_fit_in_no_file_can_be_left_out(tmp_path, codec):
                 give(writer)
             assert (writer.records, writer.skipped) == (2, 1)
             assert list(headrace.open(out)) == [1, 2]
-    assert [type(error) for error in told] == [JsonTooLargeError] * 3
+    assert [type(error) for error in errors] == [JsonTooLargeError] * 3
     with (
         headrace.ShardWriter(tmp_path / "abort", codec=codec, max_bytes=2048) as writer,
         pytest.raises(JsonTooLargeError, match="--on-error skip"),

@@ -57,6 +57,6 @@ def test_the_answers_are_right(edges, made):
 
 
 def test_targets_are_about_who_is_asked(made):
-    names = {each.name for asked in made.questions for each in asked.candidates}
+    names = {each.name for question in made.questions for each in question.candidates}
     assert {target.subject.candidate for target in made.targets} <= names
     assert len(made.targets) == 6

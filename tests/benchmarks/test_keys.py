@@ -29,9 +29,9 @@ def test_everybody_indexes_all_rows(narrow):
 
 
 def test_everybody_finds_the_same_rows(narrow):
-    asked = key_get.candidates(narrow)
+    candidates = key_get.candidates(narrow)
     answers = set()
-    for candidate in asked:
+    for candidate in candidates:
         where, arguments = candidate.argv[3:]
         if candidate.missing() is None:
             function = getattr(key_get, where.partition(":")[2])
@@ -59,6 +59,8 @@ def test_targets_are_about_who_is_asked(narrow, monkeypatch):
     for suite in (key_index, key_get, set_index):
         monkeypatch.setattr(suite, "data_file", lambda *_: narrow)
         made = suite.build(key_index.Settings(1000, 1000, 1))
-        names = {each.name for asked in made.questions for each in asked.candidates}
+        names = {
+            each.name for question in made.questions for each in question.candidates
+        }
         assert made.targets
         assert {target.subject.candidate for target in made.targets} <= names

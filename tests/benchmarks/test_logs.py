@@ -38,7 +38,9 @@ def test_records_are_as_long_as_is_said():
 def test_everybody_writes_the_same(tmp_path):
     made = log_write.build(SMALL)
     expected = [3 * 200_000, 200_000, 5000]
-    assert [set(answers(asked)) for asked in made.questions] == [{n} for n in expected]
+    assert [set(answers(question)) for question in made.questions] == [
+        {n} for n in expected
+    ]
     assert [file.name for file in tmp_path.iterdir()] == ["log-1000000"]
 
 
@@ -54,6 +56,6 @@ def test_everybody_reads_the_same():
 @pytest.mark.parametrize("suite", [log_read, log_write])
 def test_targets_are_about_who_is_asked(suite):
     made = suite.build(SMALL)
-    names = {each.name for asked in made.questions for each in asked.candidates}
+    names = {each.name for question in made.questions for each in question.candidates}
     assert made.targets
     assert {target.subject.candidate for target in made.targets} <= names

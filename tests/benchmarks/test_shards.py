@@ -68,11 +68,11 @@ def answer_of(data):
 @pytest.mark.parametrize("suite", SUITES, ids=lambda each: each.SUITE.name)
 def test_all_agree_and_the_targets_are_about_them(suite, tmp_path):
     result = run(suite.build(SMALL), rounds=1)
-    asked = {*result.runs, *result.left_out}
+    candidates = {*result.runs, *result.left_out}
     assert result.benchmark.targets
     for target in result.benchmark.targets:
         refs = {target.subject, getattr(target, "reference", target.subject)}
-        assert refs <= asked
+        assert refs <= candidates
         known = verdict(result, target).figure is not None
         assert known == refs.isdisjoint(result.left_out)
     assert [

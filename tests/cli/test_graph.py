@@ -60,7 +60,7 @@ def names(outcome):
     return [event["event"] for event in outcome.events]
 
 
-def told(outcome, name):
+def event_named(outcome, name):
     (event,) = [event for event in outcome.events if event["event"] == name]
     return event
 
@@ -173,7 +173,7 @@ def test_seeds_on_standard_input(process):
     done = process(*arguments, "--hops", "0", stdin=rows)
     ids = [json.loads(row)["id"] for row in done.rows]
     assert (done.code, ids) == (0, ["C456", "7", "C900"])
-    skipped = told(done, "seeds_skipped")
+    skipped = event_named(done, "seeds_skipped")
     assert skipped["skipped"] == 2
     assert [row["line"] for row in skipped["first_skipped"]] == [4, 5]
 
@@ -200,11 +200,11 @@ def test_each_seed_is_answered_when_it_comes(start, index):
 
 def test_what_is_not_there_is_an_event(graph, index):
     index()
-    done = graph("expand", "--seed", "nobody", "--seed", "C123", "--pred", "no,partOf")
+    done = graph("expand", "--seed", "absent", "--seed", "C123", "--pred", "no,partOf")
     assert done.code == 0
-    assert done.rows[0] == b'{"id":"nobody","level":0}'
-    assert told(done, "seed_not_found")["id"] == "nobody"
-    assert told(done, "predicate_not_found")["pred"] == "no"
+    assert done.rows[0] == b'{"id":"absent","level":0}'
+    assert event_named(done, "seed_not_found")["id"] == "absent"
+    assert event_named(done, "predicate_not_found")["pred"] == "no"
     apart = graph("expand", "--seed", "a", "--seed", "b", "--pred", "no", "--per-seed")
     assert names(apart).count("predicate_not_found") == 1
 
@@ -216,7 +216,7 @@ def test_what_is_not_there_is_an_event(graph, index):
 def test_a_file_without_edges_is_told_with_the_fields_it_has(graph, command):
     done = graph(*command, "--from-field", "source", "--to-field", "target")
     assert done.code == 0
-    event = told(done, "no_edges_indexed")
+    event = event_named(done, "no_edges_indexed")
     assert (event["from"], event["pred"], event["to"]) == ("source", None, "target")
     assert event["message"].endswith("fields of the first rows: from, pred, to")
 
@@ -230,8 +230,8 @@ def test_an_index_without_edges_is_told_with_the_fields_there_are(
     found = graph(command, "--json" if command == "stats" else "--emit-edges", *seed)
     assert found.code == 0
     assert "index_fallback" not in names(found)
-    said = told(found, "no_edges_indexed")
-    assert said["message"].endswith("fields of the first rows: from, pred, to")
+    event = event_named(found, "no_edges_indexed")
+    assert event["message"].endswith("fields of the first rows: from, pred, to")
 
 
 def test_the_fields_of_an_index_that_cannot_be_read_are_taken_to_be_the_usual(
@@ -241,11 +241,13 @@ def test_the_fields_of_an_index_that_cannot_be_read_are_taken_to_be_the_usual(
     path.write_bytes(path.read_bytes()[:20])
     found = graph("expand", "--seed", "C123", "--hops", "1")
     assert found.rows == NODES[:3]
-    said = told(found, "index_corrupt")
-    assert "edges are taken to be of from, pred, to: name the fields" in said["message"]
+    event = event_named(found, "index_corrupt")
+    assert (
+        "edges are taken to be of from, pred, to: name the fields" in event["message"]
+    )
     found = graph("expand", "--seed", "C123", "--hops", "1", "--from-field", "from", "--pred-field", "pred", "--to-field", "to")  # fmt: skip
-    said = told(found, "index_corrupt")
-    assert "taken to be" not in said["message"]
+    event = event_named(found, "index_corrupt")
+    assert "taken to be" not in event["message"]
 
 
 def test_a_predicate_of_edges_that_have_none(graph):
@@ -253,7 +255,8 @@ def test_a_predicate_of_edges_that_have_none(graph):
         graph, "--from-field", "from", "--to-field", "to", "--pred", "pred"
     )
     assert (
-        "--pred-field names its field" in told(done, "predicate_not_found")["message"]
+        "--pred-field names its field"
+        in event_named(done, "predicate_not_found")["message"]
     )
 
 
@@ -261,13 +264,13 @@ def test_limits_and_caps_are_told(graph, index):
     index()
     done = from_c123(graph, "--limit", "2")
     assert done.rows == NODES[:2]
-    assert told(done, "expand_truncated")["limit"] == 2
+    assert event_named(done, "expand_truncated")["limit"] == 2
     capped = from_c123(graph, "--most-edges", "1")
     assert [json.loads(row)["id"] for row in capped.rows] == ["C123", "C456", "C789"]
-    assert told(capped, "edges_capped")["nodes"] == 2
+    assert event_named(capped, "edges_capped")["nodes"] == 2
     assert names(from_c123(graph, "--limit", "5", "--most-edges", "2")) == []
     apart = graph("expand", "--seed", "C123", "--per-seed", "--limit", "1")
-    assert told(apart, "expand_truncated")["seed"] == "C123"
+    assert event_named(apart, "expand_truncated")["seed"] == "C123"
 
 
 # How edges are reached
@@ -281,7 +284,7 @@ def test_a_graph_index_comes_first_then_key_indexes_then_a_scan(graph, index, ed
     def path(*arguments):
         done = from_c123(graph, "--stats", *arguments)
         assert done.rows[:4] == NODES
-        stats = told(done, "graph_stats")
+        stats = event_named(done, "graph_stats")
         assert stats["nodes"] == len(done.rows)
         planned = from_c123(graph, "--explain", *arguments)
         how = {"graph": "its graph index", "keys": "key indexes", "scan": "a scan"}
@@ -367,7 +370,7 @@ def test_a_key_index_that_is_passed_over_is_told(graph, edges, damage, event):
     done = from_c123(graph)
     assert done.rows == [*NODES, SEVEN]
     assert names(done) == [event, "index_fallback"]
-    assert told(done, event)["index"].endswith("edges.jsonl.jnx")
+    assert event_named(done, event)["index"].endswith("edges.jsonl.jnx")
 
 
 def test_a_scan_is_told_before_it_begins(graph, monkeypatch):
@@ -407,9 +410,9 @@ def test_a_damaged_delta_is_told_and_what_it_had_is_read(graph, index, edges, wh
     delta.write_bytes(data)
     found = graph("expand", "--seed", "C456", "--hops", "1")
     assert found.rows[-1] == b'{"id":"newer","level":1,"via":"partOf"}'
-    said = told(found, "index_corrupt")
-    assert said["index"] == delta.name
-    assert told(found, "index_stale")["kind"] == "grown"
+    event = event_named(found, "index_corrupt")
+    assert event["index"] == delta.name
+    assert event_named(found, "index_stale")["kind"] == "grown"
 
 
 def test_a_file_that_has_grown_needs_its_new_rows_only(graph, index, edges):
@@ -418,7 +421,9 @@ def test_a_file_that_has_grown_needs_its_new_rows_only(graph, index, edges):
         file.write(b'{"from":"C123","pred":"partOf","to":"new"}\n')
     done = from_c123(graph, "--hops", "1")
     assert done.rows == [*NODES[:3], b'{"id":"new","level":1,"via":"partOf"}']
-    assert told(done, "index_fallback")["message"].endswith("new rows are scanned")
+    assert event_named(done, "index_fallback")["message"].endswith(
+        "new rows are scanned"
+    )
 
 
 # Forms
@@ -548,7 +553,7 @@ def test_the_shortest_way(graph, index):
     index(incoming=True)
     done = graph("path", "C123", "C789", "--stats")
     assert (done.code, done.rows) == (0, WAY)
-    assert told(done, "graph_stats")["edges"] == 2
+    assert event_named(done, "graph_stats")["edges"] == 2
     assert graph("path", "C123", "C123").rows == WAY[:1]
     back = graph("path", "C789", "C900", "--direction", "in", "--pred", "partOf")
     assert back.rows[1:2] == [
@@ -570,19 +575,19 @@ def test_the_shortest_way(graph, index):
 def test_no_way_ends_as_no_row_does(graph, arguments):
     done = graph("path", *arguments, "--no-index")
     assert (done.code, done.out) == (0, b"")
-    event = told(done, "no_path")
+    event = event_named(done, "no_path")
     assert [event["from"], event["to"]] == arguments[:2]
     assert "seed_not_found" not in names(done)
     assert graph("path", *arguments, "--require-match").code == 1
 
 
 def test_no_way_to_who_is_not_there(graph):
-    done = graph("path", "C123", "nobody")
+    done = graph("path", "C123", "absent")
     assert (done.code, done.out) == (0, b"")
-    assert told(done, "seed_not_found")["id"] == "nobody"
-    itself = graph("path", "nobody", "nobody", "--format", "tree")
-    assert itself.out == b"nobody\n"
-    assert told(itself, "seed_not_found")["id"] == "nobody"
+    assert event_named(done, "seed_not_found")["id"] == "absent"
+    itself = graph("path", "absent", "absent", "--format", "tree")
+    assert itself.out == b"absent\n"
+    assert event_named(itself, "seed_not_found")["id"] == "absent"
 
 
 # Numbers
@@ -609,8 +614,8 @@ def test_stats_by_key_indexes_tell_of_the_scan(graph, edges):
     for field in ("from", "to"):
         package.KeyIndex.build(edges, field)
     found = graph("stats", "--json")
-    said = told(found, "index_fallback")
-    assert said["message"] == "edges.jsonl: there is no graph index, so it is scanned"
+    event = event_named(found, "index_fallback")
+    assert event["message"] == "edges.jsonl: there is no graph index, so it is scanned"
     assert found.out == graph("stats", "--json", "--no-index").out
 
 
@@ -618,8 +623,8 @@ def test_one_of_something_is_said_to_be_one(headrace, edges):
     edges.write_bytes(b'{"from":"a","pred":"p","to":"a"}\n')
     fields = ("--from-field", "from", "--pred-field", "pred", "--to-field", "to")
     built = headrace("index", "build", "edges.jsonl", "--graph", *fields)
-    said = told(built, "build_complete")
-    assert said["message"].startswith("edges.jsonl.jnx.graph: 1 edge, 1 node, 1 predicate, ")  # fmt: skip
+    event = event_named(built, "build_complete")
+    assert event["message"].startswith("edges.jsonl.jnx.graph: 1 edge, 1 node, 1 predicate, ")  # fmt: skip
     stats = headrace("graph", "stats", "--edges", "edges.jsonl")
     assert stats.rows[0].endswith(b"the largest of 1 node")
 
@@ -666,18 +671,18 @@ def test_a_good_index_that_does_not_fit_the_question_is_not_called_damaged(
     assert done.code == 0
     assert "index_unfit" in names(done)
     assert not {"index_corrupt", "index_stale"} & {*names(done)}
-    assert told(done, "index_fallback")["reason"] == "other"
-    assert reason in told(done, "index_unfit")["message"]
+    assert event_named(done, "index_fallback")["reason"] == "other"
+    assert reason in event_named(done, "index_unfit")["message"]
     strict = from_c123(graph, *arguments, "--require-index")
     assert strict.code == 1
     advice = f"run `headrace index build edges.jsonl {build}`"
-    assert advice in told(strict, "error")["message"]
+    assert advice in event_named(strict, "error")["message"]
 
 
 def test_the_advised_command_builds_the_index_that_is_wanted(headrace, graph, index):
     index()
     strict = from_c123(graph, "--direction", "in", "--require-index")
-    command = re.search("`headrace (.*)`", told(strict, "error")["message"])[1]
+    command = re.search("`headrace (.*)`", event_named(strict, "error")["message"])[1]
     assert headrace(*command.split()).code == 0
     assert from_c123(graph, "--direction", "in", "--require-index").code == 0
 
@@ -729,7 +734,7 @@ def test_edges_in_several_shards(headrace, edges):
     done = headrace("graph", "expand", "--edges", "set", "--seed", "C123")
     assert done.rows == [*NODES, SEVEN]
     assert names(done) == ["index_fallback"]
-    assert told(done, "index_fallback")["reason"] == "several"
+    assert event_named(done, "index_fallback")["reason"] == "several"
     strict = headrace(
         "graph", "expand", "--edges", "set", "--seed", "1", "--require-index"
     )

@@ -10,7 +10,7 @@ import pytest
 import headrace as package
 from headrace.api.graph.graph import Graph
 from headrace.physical import hops as hop_choice
-from tests.cli.test_graph import ROWS, told
+from tests.cli.test_graph import ROWS, event_named
 from tests.reference.edge_tasks import IN_PROCESS
 
 EVENTS = "json"
@@ -42,7 +42,7 @@ def expand(headrace):
         ("--seed", "C789", "--direction", "in", "--hops", "1"),
         ("--seed", "C123", "--seed", "lone", "--emit-edges"),
         ("--seed", "C456", "--seed", "C900", "--tree", "--direction", "both"),
-        ("--seed", "C123", "--seed", "nobody", "--per-seed"),
+        ("--seed", "C123", "--seed", "absent", "--per-seed"),
         ("--seed", "C123", "--format", "tree"),
         ("--seed", "C123", "--format", "dot"),
         ("--seed", "C123", "--format", "mermaid", "--direction", "both"),
@@ -70,12 +70,12 @@ def test_what_is_wrong_with_an_index_is_said(expand, edges):
     arguments = ("--seed", "C123", "--events", "json")
     here, there = expand(*arguments), expand(*arguments, *SPARK)
     assert (there.out, there.events) == (here.out, here.events)
-    assert told(there, "index_stale")
+    assert event_named(there, "index_stale")
     package.KeyIndex.build(edges, "from")
     here, there = expand(*arguments), expand(*arguments, *SPARK, "--stats")
     assert there.out == here.out
-    assert told(there, "graph_stats")["path"] == "keys"
-    assert told(there, "index_stale") == told(here, "index_stale")
+    assert event_named(there, "graph_stats")["path"] == "keys"
+    assert event_named(there, "index_stale") == event_named(here, "index_stale")
 
 
 def test_seeds_of_rows(process, edges):
@@ -97,7 +97,7 @@ def test_it_says_how_the_edges_of_each_level_are_found(expand, edges, monkeypatc
     done = expand(
         *("--seed", "C123", "--hops", "2", "--stats", "--events", "json"), *SPARK
     )
-    assert told(done, "graph_stats")["path"] == "graph"
+    assert event_named(done, "graph_stats")["path"] == "graph"
     hops = [event for event in done.events if event["event"] == "graph_hop"]
     assert [(hop["level"], hop["nodes"], hop["strategy"]) for hop in hops] == [
         (0, 1, "index"),

@@ -105,10 +105,10 @@ def test_keys_on_standard_input(process):
 
 @pytest.mark.usefixtures("index")
 def test_each_key_is_answered_at_once(start):
-    key = ("--on", "customer_id")
-    child = start("index", "get", "customers.jsonl", *key, "--stdin")
-    for asked, row in [(b"C456\n", ROWS.split(b"\n")[1]), (b"C123\n", ALICE[0])]:
-        child.stdin.write(asked)
+    field = ("--on", "customer_id")
+    child = start("index", "get", "customers.jsonl", *field, "--stdin")
+    for key, row in [(b"C456\n", ROWS.split(b"\n")[1]), (b"C123\n", ALICE[0])]:
+        child.stdin.write(key)
         assert child.stdout.readline() == row + b"\n"
     child.stdin.close()
     assert child.wait() == 0
@@ -137,7 +137,7 @@ def prices(tmp_path):
 @pytest.mark.usefixtures("prices")
 @pytest.mark.parametrize("indexed", [True, False])
 @pytest.mark.parametrize(
-    ("asked", "keys"),
+    ("options", "keys"),
     [
         (["--eq", "2.50"], ["b", "a"]),
         (["--eq", "2.5"], ["a"]),
@@ -147,10 +147,10 @@ def prices(tmp_path):
         (["--eq", "3.0", "--require-match"], ["c"]),
     ],
 )
-def test_a_number_is_found_however_it_is_written(headrace, indexed, asked, keys):
+def test_a_number_is_found_however_it_is_written(headrace, indexed, options, keys):
     if indexed:
         assert headrace("index", "build", "prices.jsonl", "--on", "p").code == 0
-    found = headrace("index", "get", "prices.jsonl", "--on", "p", *asked)
+    found = headrace("index", "get", "prices.jsonl", "--on", "p", *options)
     assert found.code == 0
     assert [json.loads(row)["k"] for row in found.rows] == keys
 
@@ -167,8 +167,8 @@ def test_a_part_of_a_key_that_may_be_a_text_or_a_number_is_refused(headrace):
 
 @pytest.mark.usefixtures("index")
 def test_a_bad_key_on_standard_input_has_a_line(process):
-    asked = ("index", "get", "customers.jsonl", "--on", "customer_id", "--stdin")
-    found = process(*asked, "--json-keys", stdin=b'"7"\n\nnull\n')
+    command = ("index", "get", "customers.jsonl", "--on", "customer_id", "--stdin")
+    found = process(*command, "--json-keys", stdin=b'"7"\n\nnull\n')
     assert found.code == 2
     assert "standard input, line 3: null" in found.err
 
@@ -494,8 +494,8 @@ def test_a_set_gets_one_index_and_its_parts_one_each_if_named(
         assert names(done) == ["build_start", "build_complete"] * count
         found = headrace("query", "--matches", "customer_id == 77", "set")
         assert found.out == b'{"customer_id":77}\n'
-        asked = ("query", "--explain", "--matches", "customer_id == 77", "set")
-        places.append(headrace(*asked).out)
+        command = ("query", "--explain", "--matches", "customer_id == 77", "set")
+        places.append(headrace(*command).out)
     assert b"part-00000002.jsonl.zst.jnx" in places[0]
     # That of the set is asked first.
     assert b"rows.jnx.customer_id" in places[1]

@@ -170,11 +170,15 @@ def test_lines_without_a_key_go_to_a_file(headrace, grown, command):
     )
     assert (done.code, done.err) == (0, "")
     (line,) = grown.with_name("bad.jsonl").read_text().splitlines()
-    told = json.loads(line)
-    assert (told["file"], told["line"], told["cause"]) == ("app.jsonl", 22, "bad")
-    assert told["offset"] == len(ROWS) + len(NEW) - 5
-    assert "value" in told["reason"]
-    assert set(told) == {"file", "line", "offset", "reason", "cause"}
+    rejected = json.loads(line)
+    assert (rejected["file"], rejected["line"], rejected["cause"]) == (
+        "app.jsonl",
+        22,
+        "bad",
+    )
+    assert rejected["offset"] == len(ROWS) + len(NEW) - 5
+    assert "value" in rejected["reason"]
+    assert set(rejected) == {"file", "line", "offset", "reason", "cause"}
 
 
 @pytest.mark.usefixtures("grown")

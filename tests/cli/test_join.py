@@ -74,7 +74,7 @@ def names(outcome):
     return [event["event"] for event in outcome.events]
 
 
-def told(outcome, name):
+def event_named(outcome, name):
     (event,) = [event for event in outcome.events if event["event"] == name]
     return event
 
@@ -82,7 +82,7 @@ def told(outcome, name):
 def test_there_is_a_row_for_each_match(join):
     done = join()
     assert (done.code, done.rows) == (0, JOINED)
-    assert told(done, "bad_rows")["bad"] == 1
+    assert event_named(done, "bad_rows")["bad"] == 1
 
 
 def test_the_left_side_may_come_from_a_pipe(process):
@@ -195,7 +195,7 @@ def test_a_field_that_the_join_would_replace_is_an_error(join, field, side):
     done = join("--indicator", field)
     assert done.code == 2
     said = f"{side}.jsonl: a {side} row already has a field '{field}'"
-    assert said in told(done, "error")["message"]
+    assert said in event_named(done, "error")["message"]
     renamed = join("--indicator", field, "--prefix", "r_")
     assert renamed.code == (0 if field == "n" else 2)
 
@@ -203,7 +203,9 @@ def test_a_field_that_the_join_would_replace_is_an_error(join, field, side):
 def test_the_array_of_matches_replaces_no_field(join):
     done = join("--target", "id")
     assert done.code == 2
-    assert "a left row already has a field 'id'" in told(done, "error")["message"]
+    assert (
+        "a left row already has a field 'id'" in event_named(done, "error")["message"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -226,7 +228,7 @@ def test_what_is_missing_of_a_key_is_named(headrace, arguments, said):
 
 def test_every_line_is_accounted_for(join):
     done = join("--stats", "--how", "inner")
-    stats = told(done, "stats")
+    stats = event_named(done, "stats")
     counts = {"rows": 6, "emitted": 2, "filtered": 2, "skipped": 1, "blank": 1}
     assert {name: stats[name] for name in counts} == counts
     assert stats["bad"] == 1
@@ -240,16 +242,16 @@ def test_bad_lines_end_the_join_if_asked(join, sides):
     done = join("--strict")
     assert done.code == 1
     assert done.rows == JOINED[:4]
-    assert "line 5" in told(done, "error")["message"]
+    assert "line 5" in event_named(done, "error")["message"]
     assert join("--on-error", "abort").code == 1
     (sides / "right.jsonl").write_bytes(RIGHT + b"oops\n")
     (sides / "left.jsonl").write_bytes(b'{"user":"a"}\n')
     strict = join("--strict")
     assert (strict.code, strict.out) == (1, b"")
-    assert "right.jsonl: line 5" in told(strict, "error")["message"]
+    assert "right.jsonl: line 5" in event_named(strict, "error")["message"]
     loose = join()
     assert loose.code == 0
-    assert "right.jsonl: 1 line skipped" in told(loose, "bad_rows")["message"]
+    assert "right.jsonl: 1 line skipped" in event_named(loose, "bad_rows")["message"]
 
 
 def test_bad_lines_may_be_kept(join, sides):
@@ -257,8 +259,8 @@ def test_bad_lines_may_be_kept(join, sides):
     assert (done.code, done.rows) == (0, JOINED)
     kept = json.loads((sides / "bad.jsonl").read_bytes())
     assert (kept["line"], kept["raw"]) == (5, '{"id": 4, "user": "zz"')
-    said = join("--on-error", "collect")
-    assert told(said, "bad_row")["line"] == 5
+    done = join("--on-error", "collect")
+    assert event_named(done, "bad_row")["line"] == 5
 
 
 def test_nothing_can_be_added_to_what_is_no_object(join, sides):
@@ -266,7 +268,7 @@ def test_nothing_can_be_added_to_what_is_no_object(join, sides):
     assert join().rows == [b"[1]", b'{"user":"b","name":"Bob"}']
     done = join("--indicator", "i")
     assert done.rows == [b'{"user":"b","name":"Bob","i":"both"}']
-    assert "1 bad row" in told(done, "bad_rows")["message"]
+    assert "1 bad row" in event_named(done, "bad_rows")["message"]
     assert join("--indicator", "i", "--how", "inner", "--strict").code == 0
 
 
@@ -288,7 +290,7 @@ def test_the_plan_is_printed_and_the_counts_come_after_the_work(join):
     done = join("--stats")
     assert done.rows == JOINED
     assert names(done) == ["join_stats", "stats"]
-    stats = told(done, "join_stats")
+    stats = event_named(done, "join_stats")
     assert (stats["mode"], stats["left_records"]) == ("hash", 4)
     assert (stats["lookups"], stats["hits"], stats["output_records"]) == (3, 2, 5)
     assert stats["bytes_read"] == len(RIGHT)
@@ -303,10 +305,10 @@ def test_an_index_leads_to_the_rows(join, index, version):
     assert planned["index"] == f"right.jsonl.jnx, version {version}, 2 keys"
     done = join("--require-index", "--stats")
     assert done.rows == JOINED
-    stats = told(done, "join_stats")
+    stats = event_named(done, "join_stats")
     assert (stats["mode"], stats["hits"]) == ("indexed", 2)
     assert stats["source_reads"] >= 1
-    assert told(done, "stats")["right"]["missing"] == 1
+    assert event_named(done, "stats")["right"]["missing"] == 1
 
 
 def test_a_small_right_side_is_held_even_if_it_has_an_index(join, index):
@@ -350,11 +352,11 @@ def test_without_the_index_that_is_wanted_right_rows_are_held(join, index, sides
     missing = join("--right-index", "right.jsonl.jnx", "--stats")
     assert missing.rows == JOINED
     assert names(missing)[0] == "index_fallback"
-    assert told(missing, "index_fallback")["reason"] == "missing"
-    assert told(missing, "join_stats")["mode"] == "hash"
+    assert event_named(missing, "index_fallback")["reason"] == "missing"
+    assert event_named(missing, "join_stats")["mode"] == "hash"
     refused = join("--require-index")
     assert (refused.code, refused.out) == (1, b"")
-    assert "index build" in told(refused, "error")["message"]
+    assert "index build" in event_named(refused, "error")["message"]
     index()
     (sides / "right.jsonl").write_bytes(RIGHT.replace(b"Ada", b"Eve"))
     stale = join("--right-index", "right.jsonl.jnx")
@@ -370,7 +372,7 @@ def test_rows_that_came_later_are_held(join, index, sides):
         file.write(b'{"user":"q","name":"Quinn"}\n')
     done = join("--right-index", "right.jsonl.jnx", "--stats")
     assert done.rows == [*JOINED[:4], b'{"id": 5, "user": "q","name":"Quinn"}']
-    assert told(done, "join_stats")["mode"] == "indexed"
+    assert event_named(done, "join_stats")["mode"] == "indexed"
     assert names(done)[:2] == ["index_stale", "index_fallback"]
     planned = join("--right-index", "right.jsonl.jnx", "--explain").out.decode()
     assert planned.endswith("2 keys, older than the last rows\n")
@@ -388,7 +390,7 @@ def test_a_damaged_index_is_given_up(join, index):
     assert (done.code, done.rows) == (0, JOINED)
     assert "index_corrupt" in names(done)
     assert "index_fallback" in names(done)
-    assert told(done, "join_stats")["mode"] == "hash"
+    assert event_named(done, "join_stats")["mode"] == "hash"
     strict = join("--require-index")
     assert (strict.code, strict.out) == (1, b"")
 
@@ -408,7 +410,7 @@ def test_a_right_side_that_is_too_large_says_what_helps(join, sides):
     (sides / "right.jsonl").write_bytes(rows)
     done = join("--memory", "1MiB")
     assert (done.code, done.out) == (1, b"")
-    message = told(done, "error")["message"]
+    message = event_named(done, "error")["message"]
     assert "1048576 bytes" in message
     assert "headrace index build right.jsonl --on user" in message
     assert "--memory" in message
@@ -448,8 +450,8 @@ def test_a_command_line_that_makes_no_sense(headrace, sides, arguments, says):
 
 
 def test_a_missing_file_is_a_failure(headrace):
-    assert headrace("join", "nobody.jsonl", "--on", "user", "left.jsonl").code == 1
-    assert headrace("join", "right.jsonl", "--on", "user", "nobody.jsonl").code == 1
+    assert headrace("join", "absent.jsonl", "--on", "user", "left.jsonl").code == 1
+    assert headrace("join", "right.jsonl", "--on", "user", "absent.jsonl").code == 1
 
 
 def test_a_reader_that_goes_away_is_no_failure(sides):

@@ -71,8 +71,8 @@ def test_lines_that_nobody_read_are_not_done(piped, tmp_path, unbuffered):
     child.stdout.read(4096)
     child.stdout.close()
     assert child.wait() == 0
-    told = piped("log", "consumers", "log", "--json").out
-    done = json.loads(told)["line"] if told else 0
+    consumers = piped("log", "consumers", "log", "--json").out
+    done = json.loads(consumers)["line"] if consumers else 0
     # A pipe holds 64 KiB: what was taken is not more than that and what was read.
     assert done * len(row) <= 4096 + (64 << 10)
 
@@ -118,15 +118,15 @@ def test_rotation_and_times(piped, tmp_path):
     text = b"".join(b'{"E":%d}\n' % n for n in (5, 7, 6, 9))
     options = ("--rotate-rows", "3", "--time", "$.E", "--events", "json")
     outcome = piped("log", "append", "log", *options, stdin=text)
-    (told,) = outcome.events
-    assert (told["event"], told["records"], told["last_line"]) == ("appended", 4, 4)
-    assert told["fallbacks"] == 1
+    (event,) = outcome.events
+    assert (event["event"], event["records"], event["last_line"]) == ("appended", 4, 4)
+    assert event["fallbacks"] == 1
     assert sorted(path.name for path in (tmp_path / "log").glob("*.jsonl")) == [
         FIRST,
         f"{3:020d}.jsonl",
     ]
-    told = piped("log", "dump-index", f"log/{FIRST}.idx").rows
-    header, *found = map(json.loads, told)
+    rows = piped("log", "dump-index", f"log/{FIRST}.idx").rows
+    header, *found = map(json.loads, rows)
     assert header == {"type": "header", "fileNumber": 1, "globalLineOffset": 0}
     assert found[1] == {
         "fileNumber": 1,
@@ -192,8 +192,8 @@ def test_a_killed_writer_leaves_what_it_acknowledged(start, piped, tmp_path):
         file.write(b'{"torn')
     outcome = piped("log", "cat", "log", "--events", "json")
     assert (outcome.code, outcome.out) == (0, lines(3))
-    (told,) = outcome.events
-    assert (told["event"], told["action"], told["bytes"]) == (
+    (event,) = outcome.events
+    assert (event["event"], event["action"], event["bytes"]) == (
         "recovered",
         "kept",
         6,
@@ -254,9 +254,9 @@ def test_recovering(headrace, tmp_path):
     outcome = headrace("log", "recover", "log", "--tail", "strict")
     assert (outcome.code, outcome.out) == (1, b"")
     assert "the last 5 bytes are no record" in outcome.err
-    (told,) = map(json.loads, headrace("log", "recover", "log", "--json").rows)
-    assert told["last_line"] == 4
-    assert [each["action"] for each in told["actions"]] == ["indexed", "quarantined"]
+    (report,) = map(json.loads, headrace("log", "recover", "log", "--json").rows)
+    assert report["last_line"] == 4
+    assert [each["action"] for each in report["actions"]] == ["indexed", "quarantined"]
     assert (tmp_path / f"log/quarantine/{FIRST}@32").read_bytes() == b'{"tor'
     assert headrace("log", "recover", "none").code == 2
 
@@ -404,9 +404,9 @@ def test_compressing(headrace, tmp_path, codec):
         log.append_lines(lines(100))
     outcome = headrace("log", "seal", "log", "--codec", codec, "--level", "9", "--json")
     assert outcome.code == 0
-    told = json.loads(outcome.out)
-    assert (told["segments"], told["lines"]) == (2, 80)
-    assert told["bytes_after"] < told["bytes_before"]
+    sealed = json.loads(outcome.out)
+    assert (sealed["segments"], sealed["lines"]) == (2, 80)
+    assert sealed["bytes_after"] < sealed["bytes_before"]
     assert "2 segments, 80 lines: " in outcome.err
     assert headrace("log", "cat", "log").out == lines(100)
     assert headrace("log", "cat", "log", "--from", "39", "-n", "3").out == lines(3, 38)
@@ -455,12 +455,12 @@ def test_removing(headrace, tmp_path):
     outcome = headrace(
         "log", "retain", "log", "--before-line", "6", "--dry-run", "--json"
     )
-    told = json.loads(outcome.out)
-    assert (told["lines"], told["first_line"], told["last_line"]) == (4, 1, 4)
+    removed = json.loads(outcome.out)
+    assert (removed["lines"], removed["first_line"], removed["last_line"]) == (4, 1, 4)
     assert "4 lines (1 to 4), 768 B, would be removed" in outcome.err
     assert headrace("log", "cat", "log").out == lines(7)
     outcome = headrace("log", "retain", "log", "--before-line", "6", "--json")
-    assert json.loads(outcome.out) == {**told, "dry_run": False}
+    assert json.loads(outcome.out) == {**removed, "dry_run": False}
     assert headrace("log", "cat", "log").out == lines(3, 4)
     outcome = headrace("log", "cat", "log", "--from", "3")
     assert outcome.code == 1

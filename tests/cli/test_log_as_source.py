@@ -138,8 +138,8 @@ class TestTimes:
             "rows 3000 = emitted 500 + filtered 500 + skipped 0 + blank 0 "
             "+ outside the times 2000"
         ) in done.err
-        told = headrace("query", "id", *log, "--stats", "--events", "json", "-q")
-        assert [event["outside"] for event in told.events] == [2000]
+        done = headrace("query", "id", *log, "--stats", "--events", "json", "-q")
+        assert [event["outside"] for event in done.events] == [2000]
 
     def test_per_file(self, piped, log):
         counted = piped("count", "--per-file", *log).rows

@@ -34,12 +34,12 @@ class TestBadRecords:
         for _ in range(2):
             command = ["log", "append", "log", "-q", "--errors", "bad.jsonl"]
             assert piped(*command, stdin=self.GIVEN).code == 0
-        told = [
+        rejected = [
             json.loads(line)
             for line in (tmp_path / "bad.jsonl").read_text().split("\n")[:-1]
         ]
-        assert [each["line"] for each in told] == [2, 5, 7] * 2
-        assert [each["raw"] for each in told[:3]] == ['{"i":', "not json", '{"half']
+        assert [each["line"] for each in rejected] == [2, 5, 7] * 2
+        assert [each["raw"] for each in rejected[:3]] == ['{"i":', "not json", '{"half']
 
     def test_one_that_is_too_long(self, piped):
         long = b'"' + b"x" * 3_000_000 + b'"'

@@ -123,9 +123,9 @@ def test_a_consumer(headrace, log):
     assert headrace(*read, "-n", "3").out == lines(1, 3)
     assert headrace(*read, "-n", "0").out == b""
     assert headrace(*read, "-f", "-n", "2").out == lines(4, 5)
-    (told,) = map(json.loads, headrace("log", "consumers", "log", "--json").rows)
-    assert told.pop("updated") > 1_700_000_000_000
-    assert told == {
+    (consumer,) = map(json.loads, headrace("log", "consumers", "log", "--json").rows)
+    assert consumer.pop("updated") > 1_700_000_000_000
+    assert consumer == {
         "consumer": "billing",
         "line": 5,
         "lag_lines": 5,
@@ -134,11 +134,11 @@ def test_a_consumer(headrace, log):
     }
     assert headrace(*read).out == lines(6, 10)
     assert headrace(*read).out == b""
-    (told,) = map(
+    (consumer,) = map(
         json.loads,
         headrace("log", "consumers", "log", "--set", "billing=8", "--json").rows,
     )
-    assert told["lag_lines"] == 2
+    assert consumer["lag_lines"] == 2
     assert headrace(*read).out == lines(9, 10)
     assert headrace("log", "consumers", "log", "--remove", "billing").out == b""
     assert headrace(*read).out == lines(1, 10)

@@ -57,8 +57,8 @@ def test_tags(headrace, logs):
 def test_from_lines(headrace, logs):
     def printed(*options):
         found = headrace("log", "replay", logs, "--tag", *options).rows
-        told = map(json.loads, found)
-        return [(each["partition"], each["line"], each["time"]) for each in told]
+        rows = map(json.loads, found)
+        return [(each["partition"], each["line"], each["time"]) for each in rows]
 
     assert printed("--from", "290") == slow_replay(
         TIMES, start=dict.fromkeys(TIMES, 290)
@@ -92,9 +92,13 @@ def test_what_makes_no_sense(headrace, logs, options, said):
 
 def test_what_is_said_at_the_end(headrace, logs):
     outcome = headrace("log", "replay", logs / "kraken", "--events", "json")
-    (told,) = outcome.events
-    assert (told["event"], told["records"], told["partitions"]) == ("replayed", 300, 1)
-    assert told["lag_ms"] == 0
+    (event,) = outcome.events
+    assert (event["event"], event["records"], event["partitions"]) == (
+        "replayed",
+        300,
+        1,
+    )
+    assert event["lag_ms"] == 0
     assert headrace("log", "replay", logs, "-q").err == ""
 
 
@@ -103,10 +107,10 @@ def test_what_is_said_meanwhile(start, tmp_path):
     with package.LogWriter(tmp_path / "log", time="$") as log:
         log.append_many([0, 1, 700, 60_000])
     child = start("log", "replay", "log", "--speed", "1", "--progress")
-    while (told := json.loads(child.stderr.readline()))["done"] < 3:
-        assert told["event"] == "progress"
-    assert (told["done"], told["total"], told["time"]) == (3, None, 700)
-    assert told["lag_ms"] >= 0
+    while (event := json.loads(child.stderr.readline()))["done"] < 3:
+        assert event["event"] == "progress"
+    assert (event["done"], event["total"], event["time"]) == (3, None, 700)
+    assert event["lag_ms"] >= 0
     child.send_signal(signal.SIGINT)
     assert child.wait(20) == 130
     assert child.stdout.read() == b"0\n1\n700\n"

@@ -14,10 +14,10 @@ def test_for_people_and_for_programs(process, tmp_path):
     assert "1 to 90 (90 lines)" in text
     assert "2023-11-14T22:13:20.000Z to 2023-11-14T22:13:20.089Z" in text
     assert "in 3 segments" in text
-    told = json.loads(process("log", "stats", "log", "--json").out)
-    assert (told["lines"], told["segments"]) == (90, 3)
+    stats = json.loads(process("log", "stats", "log", "--json").out)
+    assert (stats["lines"], stats["segments"]) == (90, 3)
     manifest = json.loads((tmp_path / "log/manifest.json").read_text())
-    assert told["salt"] == manifest["salt"]
+    assert stats["salt"] == manifest["salt"]
     scraped = parsed(process("log", "stats", "log", "--prometheus").out.decode())
     assert scraped["storage_lines"] == {("", (("directory", "log"),)): 90}
     assert process("log", "stats", "nowhere").code == 2
@@ -33,8 +33,8 @@ def test_how_far_consumers_are(process, tmp_path):
         "broken with a checkpoint that cannot be read"
     )
     assert said in process("log", "stats", "log").out.decode()
-    told = json.loads(process("log", "stats", "log", "--json").out)
-    assert told["consumers"] == [
+    stats = json.loads(process("log", "stats", "log", "--json").out)
+    assert stats["consumers"] == [
         {"consumer": "audit", "line": 90, "lag_lines": 0},
         {"consumer": "billing", "line": 88, "lag_lines": 2},
         {"consumer": "broken", "line": None, "lag_lines": None},

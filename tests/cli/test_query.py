@@ -95,10 +95,10 @@ def test_a_query_that_fails_says_where_and_why(headrace, people, query, said):
 
 
 def test_a_plan_can_be_read(headrace):
-    told = headrace(
+    outcome = headrace(
         "query", "--explain", "--stream", "$.filter(x > 1).sort(x).first(2)"
     )
-    assert told.out.decode().splitlines() == [
+    assert outcome.out.decode().splitlines() == [
         "all rows, from the first to the last",
         "├─ each: [$].filter(x > 1)",
         "├─ only the best 2 are held, by x",
@@ -164,12 +164,12 @@ def test_rows_are_found_by_a_key_index(headrace, indexed):
 
 
 def test_a_plan_says_which_index_is_used(headrace, indexed):
-    asked = ("query", "--explain", "--matches", "id == 7", indexed)
-    assert headrace(*asked).out.decode().splitlines()[-2:] == [
+    command = ("query", "--explain", "--matches", "id == 7", indexed)
+    assert headrace(*command).out.decode().splitlines()[-2:] == [
         "rows with id == 7",
         f"└─ {indexed}: 1 of 100 rows are read, found in {indexed}.jnx, the key index of "
         "id (50 keys)",
     ]
     for off in ("--no-index", "--strict"):
-        last = headrace(*asked, off).out.decode().splitlines()[-1]
+        last = headrace(*command, off).out.decode().splitlines()[-1]
         assert last == f"└─ {indexed}: all rows are read"

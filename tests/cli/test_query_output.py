@@ -221,10 +221,10 @@ def test_bad_rows_are_told_of_as_they_come(headrace, broken):
     *bad, summary = done.err.splitlines()
     assert [line.split(":")[:3] for line in bad] == [["headrace", " bad row", " " + str(broken)]] * 3  # fmt: skip
     assert summary == "headrace: warning: 3 bad rows were skipped"
-    told = headrace(
+    as_events = headrace(
         "query", "a * 2", "--on-error", "collect", "--events", "json", broken
     )
-    *bad, summary = told.events
+    *bad, summary = as_events.events
     assert [(each["event"], each["line"]) for each in bad] == [
         ("bad_row", 2),
         ("bad_row", 4),

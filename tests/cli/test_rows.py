@@ -40,7 +40,7 @@ def test_ends(headrace, process, numbers, compressed, arguments, expected, form)
 
 
 @pytest.mark.parametrize(
-    ("asked", "expected"),
+    ("argument", "expected"),
     [
         pytest.param("0", [0], id="first"),
         pytest.param("24", [24], id="last"),
@@ -59,54 +59,54 @@ def test_ends(headrace, process, numbers, compressed, arguments, expected, form)
     ],
 )
 @pytest.mark.parametrize("form", ["plain", "gzip", "zstd", "stdin", "directory"])
-def test_row(headrace, process, numbers, compressed, asked, expected, form):
+def test_row(headrace, process, numbers, compressed, argument, expected, form):
     file = numbers(25)
     content = file.read_bytes()
     if form == "stdin":
-        outcome = process("row", "-", asked, stdin=content)
+        outcome = process("row", "-", argument, stdin=content)
     elif form == "plain":
-        outcome = headrace("row", file, asked)
+        outcome = headrace("row", file, argument)
     elif form == "directory":
-        outcome = headrace("row", file.parent, asked)
+        outcome = headrace("row", file.parent, argument)
     else:
-        outcome = headrace("row", compressed(form, content), asked)
+        outcome = headrace("row", compressed(form, content), argument)
     assert (outcome.code, outcome.err) == (0, "")
     assert outcome.rows == rows(*expected)
 
 
 @pytest.mark.parametrize("most", [0, 3, 100])
 @pytest.mark.parametrize(
-    "asked", ["-1", "-3", "-4", "-25", "-26", "-3:", "-4:", "-26:"]
+    "argument", ["-1", "-3", "-4", "-25", "-26", "-3:", "-4:", "-26:"]
 )
 def test_near_and_far_from_the_end_are_the_same(
-    headrace, numbers, monkeypatch, asked, most
+    headrace, numbers, monkeypatch, argument, most
 ):
     monkeypatch.setattr(inputs, "MOST_HELD", most)
-    outcome = headrace("row", numbers(25), asked)
-    first, *_ = asked.split(":")
-    if asked == "-26":
+    outcome = headrace("row", numbers(25), argument)
+    first, *_ = argument.split(":")
+    if argument == "-26":
         assert outcome.code == 1
     else:
         start = max(25 + int(first), 0)
-        end = 25 if ":" in asked else start + 1
+        end = 25 if ":" in argument else start + 1
         assert outcome.rows == rows(*range(start, end))
 
 
-@pytest.mark.parametrize("asked", ["25", "-26", "1000000000000"])
-def test_a_row_that_is_not_there(headrace, numbers, asked):
+@pytest.mark.parametrize("argument", ["25", "-26", "1000000000000"])
+def test_a_row_that_is_not_there(headrace, numbers, argument):
     file = numbers(25)
-    outcome = headrace("row", file, asked)
+    outcome = headrace("row", file, argument)
     assert (outcome.code, outcome.out) == (1, b"")
     assert outcome.err.startswith(f"headrace: {file}: ")
-    assert asked in outcome.err
-    assert "25" in outcome.err.replace(asked, "", 1)
+    assert argument in outcome.err
+    assert "25" in outcome.err.replace(argument, "", 1)
 
 
 @pytest.mark.parametrize(
-    "asked", ["", "x", "1:2:3", "1-2", "1.5", "--", "-", "-:", "1:x"]
+    "argument", ["", "x", "1:2:3", "1-2", "1.5", "--", "-", "-:", "1:x"]
 )
-def test_a_range_that_makes_no_sense(headrace, numbers, asked):
-    outcome = headrace("row", numbers(3), asked)
+def test_a_range_that_makes_no_sense(headrace, numbers, argument):
+    outcome = headrace("row", numbers(3), argument)
     assert (outcome.code, outcome.out) == (2, b"")
     assert outcome.err.count("\n") == 1
 
@@ -194,11 +194,11 @@ def test_several_files_are_one_sequence(
 
 
 @pytest.mark.parametrize(
-    ("asked", "expected"),
+    ("argument", "expected"),
     [("2:4", [2, 0]), ("-1", [9]), ("-3:-1", [0, 1]), ("5", [9]), ("3", [0])],
 )
-def test_rows_are_counted_through_files(headrace, three_files, asked, expected):
-    assert headrace("row", "logs", asked).rows == rows(*expected)
+def test_rows_are_counted_through_files(headrace, three_files, argument, expected):
+    assert headrace("row", "logs", argument).rows == rows(*expected)
 
 
 def test_standard_input_may_stand_between_files(process, numbers):

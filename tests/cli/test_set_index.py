@@ -31,10 +31,10 @@ def test_rows_are_found(headrace):
     )
     assert (found.code, found.events) == (0, [])
     assert found.rows == [line.encode() for line in lines_of(range(3, 50, 7))]
-    asked = headrace(
+    counted = headrace(
         "query", "--on-error", "skip", "$.rows().filter(id == 3).count()", "set"
     )
-    assert asked.rows == [b"7"]
+    assert counted.rows == [b"7"]
 
 
 def test_parts_that_came_are_indexed(headrace, shards):

@@ -150,7 +150,7 @@ def test_joins_with_a_large_side(tmp_path, with_bad_rows, query):
     ],
 )
 def test_bad_rows_go_to_a_file_as_they_are(with_bad_rows, tmp_path, query):
-    told = {}
+    bad_rows = {}
     for engine, where in {
         "local": {},
         "spark": {**BY_TASKS, "partition_bytes": 77},
@@ -164,26 +164,26 @@ def test_bad_rows_go_to_a_file_as_they_are(with_bad_rows, tmp_path, query):
                 errors=path,
                 **where,
             )
-        told[engine] = path.read_bytes()
-    assert told["spark"] == told["local"] != b""
+        bad_rows[engine] = path.read_bytes()
+    assert bad_rows["spark"] == bad_rows["local"] != b""
 
 
 def test_how_far_a_query_is_is_known_before_there_are_answers(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'{"id": 1}\n' * 1000)
-    told = []
+    done_bytes = []
 
     def telling(query, tasks, tell):
         for done in (0, len(tasks) // 2, len(tasks), 0):
             tell(done, len(tasks))
-            told.append(asked.report.bytes_done())
+            done_bytes.append(result.report.bytes_done())
         yield from in_process(query, tasks, tell)
 
     by_tasks = {"engine": "spark", "_run_tasks": telling, "partition_bytes": 100}
     with headrace.open(path, index=False) as dataset:
-        asked = dataset.query("$.rows().sum(id)", **by_tasks)
-        assert asked.to_list() == [1000]
-        assert told == [0, 5000, 10000, 10000]
+        result = dataset.query("$.rows().sum(id)", **by_tasks)
+        assert result.to_list() == [1000]
+        assert done_bytes == [0, 5000, 10000, 10000]
 
 
 def test_the_first_rows_are_enough_for_a_limit(tmp_path):
@@ -272,10 +272,10 @@ def test_what_is_joined_by_a_shuffle_needs_no_memory_here(tmp_path, kind):
     path.write_bytes(ROWS * 10)
     with headrace.open(path, index=False) as dataset:
         query = f"$.{kind}(@rows.map({{id, y: k}}), on: id == id).map(y)"
-        asked = {"names": {"rows": path}}
-        expected = outcome(dataset, query, **asked)
+        options = {"names": {"rows": path}}
+        expected = outcome(dataset, query, **options)
         where = {**BY_TASKS, "partition_bytes": 90, "memory": 300}
-        assert outcome(dataset, query, **asked, **where) == expected
+        assert outcome(dataset, query, **options, **where) == expected
 
 
 @pytest.mark.parametrize(
@@ -443,7 +443,7 @@ def test_the_strategy_of_a_join_that_no_task_can_hold(query, where):
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "expected"),
     [
         (
             "$.rows().filter(x > 1).take(3)",
@@ -487,17 +487,17 @@ def test_the_strategy_of_a_join_that_no_task_can_hold(query, where):
         ),
     ],
 )
-def test_explain_says_where_the_parts_run(files, query, told):
+def test_explain_says_where_the_parts_run(files, query, expected):
     with headrace.open(files) as dataset:
         names = {"users": files[0]} if "@users" in query else {}
         explained = dataset.query(query, engine="spark", names=names).explain()
-    _, said, joins = explained.partition(f"on Spark\n└─ {told}")
-    assert said
+    _, found, joins = explained.partition(f"on Spark\n└─ {expected}")
+    assert found
     assert joins.startswith("\njoins\n└─ @users by ") if names else not joins
 
 
 @pytest.mark.parametrize(
-    ("query", "users", "indexed", "told"),
+    ("query", "users", "indexed", "expected"),
     [
         (
             "$.rows().join(@users, on: id)",
@@ -527,11 +527,13 @@ def test_explain_says_where_the_parts_run(files, query, told):
         ),
     ],
 )
-def test_explain_says_how_and_why_joins_are_done(tmp_path, query, users, indexed, told):
+def test_explain_says_how_and_why_joins_are_done(
+    tmp_path, query, users, indexed, expected
+):
     path = tmp_path / "users.jsonl"
     path.write_bytes(ROWS)
     headrace.KeyIndex.build(path, "id")
-    asked = {"names": {"users": path}, "size_hints": {"users": users}}
+    options = {"names": {"users": path}, "size_hints": {"users": users}}
     with headrace.open(path, index=False) as dataset:
-        result = dataset.query(query, engine="spark", index=indexed, **asked)
-        assert result.explain().endswith(f"joins\n└─ @users by {told}")
+        result = dataset.query(query, engine="spark", index=indexed, **options)
+        assert result.explain().endswith(f"joins\n└─ @users by {expected}")

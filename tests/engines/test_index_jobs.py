@@ -24,7 +24,7 @@ from tests.reference.index_jobs import build_by_tasks, done_twice, leftovers
 ROWS = b"".join(b'{"k":%d,"t":%d}\n' % (n, n % 7) for n in range(500))
 KEYS = KeyBuild(("k",))
 EDGES = GraphBuild(EdgeFields("k", None, "t"))
-EACH = pytest.mark.parametrize("asked", [KEYS, EDGES], ids=["keys", "edges"])
+EACH = pytest.mark.parametrize("options", [KEYS, EDGES], ids=["keys", "edges"])
 
 
 @pytest.fixture
@@ -53,8 +53,8 @@ def before(strike, kind=Scan):
 
 
 @EACH
-def test_a_job_that_is_stopped_leaves_what_was_there(path, asked):
-    (old,) = build_by_tasks([path], asked, 1000)
+def test_a_job_that_is_stopped_leaves_what_was_there(path, options):
+    (old,) = build_by_tasks([path], options, 1000)
     content = old.path.read_bytes()
 
     def stop(_task):
@@ -62,23 +62,23 @@ def test_a_job_that_is_stopped_leaves_what_was_there(path, asked):
 
     for kind in (Scan, Write):
         with pytest.raises(KeyboardInterrupt):
-            build_by_tasks([path], asked, 1000, before(stop, kind))
+            build_by_tasks([path], options, 1000, before(stop, kind))
         assert names(path) == ["rows.jsonl", "rows.jsonl.jnx"]
         assert old.path.read_bytes() == content
 
 
 @EACH
-def test_what_a_killed_driver_left_is_removed_by_the_next(path, asked):
+def test_what_a_killed_driver_left_is_removed_by_the_next(path, options):
     def kill(_task):
         os._exit(9)
 
     child = os.fork()
     if child == 0:
-        build_by_tasks([path], asked, 1000, before(kill, Write))
+        build_by_tasks([path], options, 1000, before(kill, Write))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
     assert len(leftovers(path.parent)) == 1
     assert len(list((path.parent / leftovers(path.parent)[0]).iterdir())) > 2
-    (built,) = build_by_tasks([path], asked, 1000)
+    (built,) = build_by_tasks([path], options, 1000)
     assert names(path) == ["rows.jsonl", "rows.jsonl.jnx"]
     assert built.lines.records == 500
 
@@ -114,14 +114,14 @@ def test_of_two_at_once_the_second_is_refused(path):
 
 
 @EACH
-def test_a_file_that_is_changed_meanwhile_is_named(path, asked):
+def test_a_file_that_is_changed_meanwhile_is_named(path, options):
     def change(_task):
         path.write_bytes(ROWS.replace(b"4", b"5"))
 
     for kind in (Scan, Write):
         path.write_bytes(ROWS)
         with pytest.raises(SourceChangedError, match=str(path)):
-            build_by_tasks([path], asked, 1000, before(change, kind))
+            build_by_tasks([path], options, 1000, before(change, kind))
         assert names(path) == ["rows.jsonl"]
 
 

@@ -33,7 +33,7 @@ def explained(path, query, **options):
         return dataset.query(query, **options).explain().splitlines()[-1]
 
 
-def asked_rows(path, query, **options):
+def rows_read(path, query, **options):
     """Return how many rows were asked, and how many are accounted for."""
     with headrace.open(path) as dataset:
         result = dataset.query(query, **options)
@@ -74,33 +74,33 @@ def test_only_rows_that_can_count_are_asked(people, query, rows):
     index(people)
     if rows is None:
         with pytest.raises(headrace.HeadraceError, match="line 1, "):
-            asked_rows(people, query)
+            rows_read(people, query)
         return
-    assert asked_rows(people, query) == rows
+    assert rows_read(people, query) == rows
 
 
 def test_matches_are_found(people):
     index(people, index_version=2)
-    assert asked_rows(people, "id == 7", matches=True) == (1, 200)
-    assert asked_rows(people, "id == 7", matches=True, limit=1) == (1, 8)
-    assert asked_rows(people, "id == 7", matches=True, reverse=True, limit=1) == (
+    assert rows_read(people, "id == 7", matches=True) == (1, 200)
+    assert rows_read(people, "id == 7", matches=True, limit=1) == (1, 8)
+    assert rows_read(people, "id == 7", matches=True, reverse=True, limit=1) == (
         1,
         193,
     )
-    assert asked_rows(people, "id == 7") == (200, 200)
-    assert asked_rows(people, "$ if id == 7 else null", nulls="emit") == (200, 200)
+    assert rows_read(people, "id == 7") == (200, 200)
+    assert rows_read(people, "$ if id == 7 else null", nulls="emit") == (200, 200)
 
 
 def test_of_several_indexes_the_one_with_the_fewest_rows_is_taken(people):
     index(people, "city")
-    assert asked_rows(people, "$.rows().filter(city == 'c1' and id == 8)") == (29, 200)
+    assert rows_read(people, "$.rows().filter(city == 'c1' and id == 8)") == (29, 200)
     index(people, ["id", "city"])
-    told = explained(people, "$.rows().filter(city == 'c1' and id == 8)")
-    assert told == (
+    explanation = explained(people, "$.rows().filter(city == 'c1' and id == 8)")
+    assert explanation == (
         f"└─ {people}: 1 of 200 rows are read, found in {people}.jnx.id+city, "
         "the key index of id,city (200 keys)"
     )
-    assert asked_rows(people, "$.rows().filter(id == 8)") == (200, 200)
+    assert rows_read(people, "$.rows().filter(id == 8)") == (200, 200)
 
 
 def test_files_with_and_without_an_index_are_one_source(people, tmp_path):
@@ -134,7 +134,7 @@ def test_the_other_side_of_a_join_is_found(people, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "options", "told"),
+    ("content", "options", "expected"),
     [
         (ROWS + b"x\n", {}, "lines are bad, and a scan reports them"),
         (ROWS + b'{"id"', {}, "lines are bad, and a scan reports them"),
@@ -148,28 +148,28 @@ def test_the_other_side_of_a_join_is_found(people, tmp_path):
     ],
 )
 def test_where_a_scan_could_say_something_else_it_is_made(
-    people, content, options, told
+    people, content, options, expected
 ):
     people.write_bytes(content)
     index(people, **options)
-    assert told in explained(people, "$.rows().filter(id == 7)")
+    assert expected in explained(people, "$.rows().filter(id == 7)")
 
 
 def test_a_text_is_found_beside_numbers_that_are_rounded(people):
     people.write_bytes(b'{"id":"x"}\n{"id":0.30000000000000001}\n')
     index(people)
-    assert asked_rows(people, "$.rows().filter(id == 'x')") == (1, 2)
-    assert asked_rows(people, "$.rows().filter(id == 0.3)") == (2, 2)
+    assert rows_read(people, "$.rows().filter(id == 'x')") == (1, 2)
+    assert rows_read(people, "$.rows().filter(id == 0.3)") == (2, 2)
 
 
 def test_indexes_can_be_switched_off(people):
     index(people)
     query = "$.rows().filter(id == 7)"
-    assert asked_rows(people, query, index=False) == (200, 200)
+    assert rows_read(people, query, index=False) == (200, 200)
     assert explained(people, query, index=False).endswith("all rows are read")
     framed = people.with_name("framed.jsonl")
     framed.write_bytes(b"".join(b"x:%s" % line for line in ROWS.splitlines(True)))
-    assert asked_rows(framed, "id == 7", matches=True, frame=":") == (200, 200)
+    assert rows_read(framed, "id == 7", matches=True, frame=":") == (200, 200)
 
 
 def test_a_file_that_is_not_that_of_the_index_is_scanned(people):
@@ -177,32 +177,32 @@ def test_a_file_that_is_not_that_of_the_index_is_scanned(people):
     query = "$.rows().filter(id == 7)"
     with people.open("ab") as file:
         file.write(b'{"id":7}\n')
-    assert asked_rows(people, query) == (201, 201)
+    assert rows_read(people, query) == (201, 201)
     assert f"{built} is not used: source_grown" in explained(people, query)
     people.write_bytes(ROWS.replace(b'"id":7,', b'"id":8,'))
     assert "source_modified" in explained(people, query)
-    assert asked_rows(people, query) == (200, 200)
+    assert rows_read(people, query) == (200, 200)
 
 
 def test_a_touched_file_is_proven_only_for_who_would_read_it_anyway(people):
     index(people)
     os.utime(people, ns=(1, 1))
-    assert asked_rows(people, "$.rows().filter(id == 7)") == (1, 200)
-    assert asked_rows(people, "$.rows().find(id == 7)") == (8, 8)
+    assert rows_read(people, "$.rows().filter(id == 7)") == (1, 200)
+    assert rows_read(people, "$.rows().find(id == 7)") == (8, 8)
     assert "source_unproven" in explained(people, "$.rows().find(id == 7)")
 
 
 def test_a_key_of_most_rows_is_scanned_for(people):
     people.write_bytes(b'{"id":1}\n' * 2000)
     index(people)
-    assert asked_rows(people, "$.rows().filter(id == 1).count()") == (2000, 2000)
+    assert rows_read(people, "$.rows().filter(id == 1).count()") == (2000, 2000)
     assert "so that a scan is faster" in explained(people, "$.rows().filter(id == 1)")
 
 
 def test_too_many_keys_are_not_looked_up(people):
     index(people)
     listed = ", ".join(map(str, range(2000)))
-    assert asked_rows(people, f"$.rows().filter(id in [{listed}])") == (200, 200)
+    assert rows_read(people, f"$.rows().filter(id in [{listed}])") == (200, 200)
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -212,7 +212,7 @@ def test_a_damaged_index_is_told_of(people, version):
     content[100] ^= 1
     built.write_bytes(content)
     with pytest.warns(HeadraceWarning, match="checksum.*the file is scanned"):
-        assert asked_rows(people, "$.rows().filter(id == 7)") == (200, 200)
+        assert rows_read(people, "$.rows().filter(id == 7)") == (200, 200)
 
 
 def believed(monkeypatch):
@@ -226,7 +226,7 @@ def test_an_index_that_leads_astray_is_noticed_before_any_row(people, monkeypatc
     people.write_bytes(ROWS.replace(b'"id":7,', b'"id":8,'))
     believed(monkeypatch)
     with pytest.warns(HeadraceWarning, match="no row with that key"):
-        assert asked_rows(people, "$.rows().filter(id == 7)") == (200, 200)
+        assert rows_read(people, "$.rows().filter(id == 7)") == (200, 200)
 
 
 def test_an_index_that_leads_astray_later_is_an_error(people, monkeypatch):
@@ -304,8 +304,8 @@ def joined(people, tmp_path, query, rows=(b'{"who":7}', b'{"who":"x"}'), **optio
 )
 def test_a_join_reads_the_rows_that_are_wanted(people, tmp_path, query, count):
     index(people)
-    answers, asked, counts = joined(people, tmp_path, query)
-    assert (len(answers), asked, counts) == (count, 1, (200, 200))
+    answers, read, counts = joined(people, tmp_path, query)
+    assert (len(answers), read, counts) == (count, 1, (200, 200))
     scanned = joined(people, tmp_path, query, index=False)
     assert scanned == (answers, 200, counts)
 

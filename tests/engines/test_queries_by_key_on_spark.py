@@ -123,12 +123,12 @@ def test_many_rows_are_asked_by_tasks_that_read_what_holds_them(
     read = sum(each.end - each.start for each in fragments)
     whole = sum(part.size for part in shards.sources())
     assert 20 * read < whole
-    told = explained(shards.path, "$.rows().filter(id in [7, 480, 481, 999])")
-    assert f"1 of 100 rows are read, found in {index_of_set}" in told
+    explanation = explained(shards.path, "$.rows().filter(id in [7, 480, 481, 999])")
+    assert f"1 of 100 rows are read, found in {index_of_set}" in explanation
     assert (
         f"on Spark\n├─ tasks read {read} of {whole} bytes, which hold the 4 rows that "
         "key indexes lead to, and files without one\n└─ tasks answer their rows"
-    ) in told
+    ) in explanation
 
 
 def damage_others(source, keys):
@@ -291,9 +291,9 @@ def test_explain_says_who_asks_the_rows(people, sent):
         "on Spark",
         "└─ the driver queries the 1 row that key indexes lead to: too few for tasks",
     ]
-    told = explained(people, index=False)
-    assert "all rows are read" in told
-    assert "└─ tasks answer their rows" in told
+    explanation = explained(people, index=False)
+    assert "all rows are read" in explanation
+    assert "└─ tasks answer their rows" in explanation
     assert sent == []
 
 

@@ -197,11 +197,11 @@ def soak(minutes, seed, kind="cluster"):
                 try:
                     until((directory / "logs" / LOGS[-1] / "manifest.json").exists)
                     soaked.run(minutes)
-                    told, _ = writer.communicate()
+                    output, _ = writer.communicate()
                     soaked.finish()
                 finally:
                     soaked.stop()
-            acknowledged = int(told.split()[-1])
+            acknowledged = int(output.split()[-1])
             metadata = compare(soaked, acknowledged)
         finally:
             writer.kill()

@@ -94,9 +94,9 @@ def test_graph_indexes_that_may_not_grow(tmp_path, memory):
     path.write_bytes(rows(200))
     index = headrace.GraphIndex.build(path, "k", None, "to").path
     (source,) = headrace.open(path).sources
-    asked = GraphBuild(EdgeFields("k", None, "to"), memory=memory, threads=1)
+    options = GraphBuild(EdgeFields("k", None, "to"), memory=memory, threads=1)
     let_files_grow(
-        tmp_path, lambda: build_graph(source, index, asked), lambda _size: index
+        tmp_path, lambda: build_graph(source, index, options), lambda _size: index
     )
     assert headrace.GraphIndex.check(path, deep=True)["valid"]
 
@@ -109,8 +109,8 @@ def test_key_indexes_that_may_not_grow(tmp_path, version, memory):
     path.write_bytes(rows(200))
     index = headrace.KeyIndex.build(path, "k").path
     (source,) = headrace.open(path).sources
-    asked = KeyBuild(("k",), version=version, memory=memory, threads=1)
-    let_files_grow(tmp_path, lambda: build(source, index, asked), lambda _size: index)
+    options = KeyBuild(("k",), version=version, memory=memory, threads=1)
+    let_files_grow(tmp_path, lambda: build(source, index, options), lambda _size: index)
     assert headrace.KeyIndex.check(path, "k")["valid"]
 
 

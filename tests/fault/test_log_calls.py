@@ -248,11 +248,11 @@ def write_and_keep(directory, acknowledge, removing):
 def killed_threads(monkeypatch):
     """Ignore the reports of killed threads; report any other end."""
 
-    def told(arguments, tell=threading.excepthook):
+    def report(arguments, report_others=threading.excepthook):
         if arguments.exc_type is not Killed:
-            tell(arguments)
+            report_others(arguments)
 
-    monkeypatch.setattr(threading, "excepthook", told)
+    monkeypatch.setattr(threading, "excepthook", report)
 
 
 @pytest.mark.usefixtures("killed_threads")

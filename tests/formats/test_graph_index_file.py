@@ -69,12 +69,12 @@ def test_such_a_reader_reads_any_number_of_edges(tmp_path):
         for n in range(5000)
     ]
     source.write_bytes(b"".join(lines))
-    asked = GraphBuild(
+    spilled = GraphBuild(
         EdgeFields("from", "pred", "to"), reverse=True, memory=9000, threads=2
     )
-    asked_again = GraphBuild(asked.fields, reverse=True, threads=1)
-    made = build(one_source(source), tmp_path / "a.graph", asked).path
-    same = build(one_source(source), tmp_path / "b.graph", asked_again).path
+    in_memory = GraphBuild(spilled.fields, reverse=True, threads=1)
+    made = build(one_source(source), tmp_path / "a.graph", spilled).path
+    same = build(one_source(source), tmp_path / "b.graph", in_memory).path
     assert made.read_bytes() == same.read_bytes()
     graph, edges = Graph(made), list(edges_in(b"".join(lines)))
     assert graph.edge_count == len(edges) == 5000

@@ -98,9 +98,9 @@ def test_other_indexes_are_built_of_the_same_rows(ran, pipeline):
 
 
 def test_before_the_first_run_nobody_knows_what_is_left(ran, pipeline):
-    told = pipeline.explain().split("\n")
-    assert "index of key id: for each part of the output" in told
-    assert told[-1] == "└─ its input is known when the previous pass is done"
+    explanation = pipeline.explain().split("\n")
+    assert "index of key id: for each part of the output" in explanation
+    assert explanation[-1] == "└─ its input is known when the previous pass is done"
     assert files(pipeline) == {}
 
 
@@ -129,8 +129,8 @@ def test_indexes_go_with_the_parts_they_are_of(ran, pipeline, tmp_path):
 
 
 def test_how_far_it_is_is_told(ran, pipeline):
-    told = []
-    pipeline.run(tell=told.append)
-    titles = [each.title for each in told if each.tasks]
+    progress = []
+    pipeline.run(tell=progress.append)
+    titles = [each.title for each in progress if each.tasks]
     assert "index of key id" in titles
     assert "index of edges id, to" in titles

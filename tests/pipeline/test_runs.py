@@ -670,9 +670,9 @@ def test_a_pipeline_does_not_read_what_it_writes(ran, rows, pipeline, tmp_path):
 
 def test_runs_tell_how_far_they_are(ran, rows, pipeline, tmp_path):
     rows(tmp_path / "raw/a.jsonl", {"id": 1}, {"id": 2})
-    told = []
-    pipeline(source={"partition_bytes": 10}).run(tell=told.append)
-    assert [(each.title, each.done, each.tasks) for each in told] == [
+    progress = []
+    pipeline(source={"partition_bytes": 10}).run(tell=progress.append)
+    assert [(each.title, each.done, each.tasks) for each in progress] == [
         ("validate", 0, 0),
         ("validate", 1, 2),
         ("validate", 2, 2),

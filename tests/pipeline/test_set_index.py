@@ -16,14 +16,14 @@ from headrace.pipeline.state.layout import Layout
 @pytest.fixture(autouse=True)
 def made(monkeypatch):
     """Make segments here; gives what was asked for."""
-    asked = []
+    builds = []
 
     def make(_session, build, task_bytes):
-        asked.append((build, task_bytes))
+        builds.append((build, task_bytes))
         return InThreads(build)
 
     monkeypatch.setattr(Session, "make_segments", make)
-    return asked
+    return builds
 
 
 @pytest.fixture
@@ -96,8 +96,8 @@ def test_what_was_removed_damaged_or_replaced_is_built_again(ran, pipeline):
 
 
 def test_explain_says_how_many_parts_are_not_in_it(ran, pipeline, rows, tmp_path):
-    told = pipeline.explain().split("\n")
-    assert told[-2] == "index of key id of the set"
+    explanation = pipeline.explain().split("\n")
+    assert explanation[-2] == "index of key id of the set"
     pipeline.run()
     rows(tmp_path / "raw/2.jsonl", {"id": 77, "to": 1})
     replace(pipeline, indexes=()).run()
@@ -105,9 +105,9 @@ def test_explain_says_how_many_parts_are_not_in_it(ran, pipeline, rows, tmp_path
 
 
 def test_how_far_it_is_is_told(ran, pipeline):
-    told = []
-    pipeline.run(tell=told.append)
-    ours = [each for each in told if each.title == "index of key id of the set"]
+    progress = []
+    pipeline.run(tell=progress.append)
+    ours = [each for each in progress if each.title == "index of key id of the set"]
     assert (ours[-1].done, ours[-1].tasks) == (3, 3)
 
 

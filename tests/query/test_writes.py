@@ -21,7 +21,7 @@ ROW = {
 ROWS = [{"id": 0, "v": 32}, {"id": 1, "v": 14}, {"id": 2, "v": 73}]
 
 
-def asked(query, document=ROW):
+def result_of(query, document=ROW):
     return json.loads(evaluate(query, json.dumps(document).encode()))
 
 
@@ -70,7 +70,7 @@ def asked(query, document=ROW):
     ],
 )
 def test_names_are_fields_beside_the_one_that_is_changed(query, expected):
-    assert asked(query) == expected
+    assert result_of(query) == expected
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_names_are_fields_beside_the_one_that_is_changed(query, expected):
 )
 def test_no_null_is_written_and_nothing_replaced_by_mistake(query, reason):
     with pytest.raises(HeadraceError, match=reason):
-        asked(query)
+        result_of(query)
 
 
 def test_a_row_that_cannot_be_changed_has_its_place(tmp_path):
@@ -277,8 +277,8 @@ def test_what_set_path_sets_get_path_finds(document, path, brackets):
         )
     quoted = json.dumps(text)
     try:
-        written = asked(f"$.set_path({quoted}, 'new')", document)
+        written = result_of(f"$.set_path({quoted}, 'new')", document)
     except HeadraceError:
         return
-    found = asked(f"$.get_path({quoted})", written)
+    found = result_of(f"$.get_path({quoted})", written)
     assert found == "new" or written == document

@@ -25,14 +25,14 @@ def done_twice(do: Callable[[int], Any], count: int, _tell: object = None) -> li
 
 def build_by_tasks(
     paths: Sequence[Path],
-    asked: AnyBuild,
+    options: AnyBuild,
     partition_bytes: int,
     run_each: Any = done_twice,
     suffix: str = ".jnx",
 ) -> list[Built[Any]]:
     """Build the index of each file beside it."""
     targets = [
-        Target(source, path.with_name(path.name + suffix), asked)
+        Target(source, path.with_name(path.name + suffix), options)
         for path in paths
         for source in expand(path)
     ]

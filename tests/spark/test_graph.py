@@ -77,7 +77,7 @@ def test_every_strategy_gives_the_answer_of_one_process(
 ):
     with headrace.GraphIndex.open(whole, index=False) as graph:
         expected = [
-            outcome(graph.expand(["né1", "nobody", "hub"], **options))
+            outcome(graph.expand(["né1", "absent", "hub"], **options))
             for options in EXPANSIONS
         ]
     path = directory if several else whole
@@ -95,7 +95,7 @@ def test_every_strategy_gives_the_answer_of_one_process(
             report_hop=lambda *hop: hops.append(hop[2].strategy),
         )
         for options, answer in zip(EXPANSIONS, expected, strict=True):
-            found = tasks.expand(["né1", "nobody", "hub"], **options)
+            found = tasks.expand(["né1", "absent", "hub"], **options)
             assert outcome(found) == answer
     assert set(hops) == {strategy}
 

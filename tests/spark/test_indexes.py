@@ -14,7 +14,7 @@ from headrace.cli.app import main
 from headrace.engines.spark.tasks.run import run_each
 from headrace.errors import DuplicateKeyError
 from tests.features.rows.test_index_jobs import (
-    ASKED,
+    BUILDS,
     FILES,
     build_here,
     outcome,
@@ -88,7 +88,7 @@ def test_the_bytes_are_the_same(spark, paths, build, options):
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
-    files=FILES, options=ASKED, strict=st.booleans(), partition=st.integers(100, 4000)
+    files=FILES, options=BUILDS, strict=st.booleans(), partition=st.integers(100, 4000)
 )
 def test_the_bytes_are_the_same_for_any_files(
     spark, tmp_path, files, options, strict, partition

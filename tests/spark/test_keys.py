@@ -59,7 +59,7 @@ def test_rows_are_those_of_the_keys(load, shards, indexed):
         content = bytearray(segment.read_bytes())
         content[70] ^= 1
         segment.write_bytes(content)
-    wanted = {"keys": json.dumps([7, "96", "nobody"]), "keyField": "id"}
+    wanted = {"keys": json.dumps([7, "96", "absent"]), "keyField": "id"}
     frame = load(directory, "n long, _offset long, _line long, _file string", **wanted)
     assert numbers(frame) == expected
     # The same without any columns of records, and with a query over it.

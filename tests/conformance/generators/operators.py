@@ -236,14 +236,14 @@ KINDS = {
 
 
 def kinds() -> list[Case]:
-    asked = ", ".join(f"v is {kind}" for kind in KINDS)
+    affirmed = ", ".join(f"v is {kind}" for kind in KINDS)
     denied = ", ".join(f"v is not {kind}" for kind in KINDS)
     made = []
     for value in VALUES:
         answer = [is_kind(value) for is_kind in KINDS.values()]
         (kind,) = (kind for kind, is_kind in KINDS.items() if is_kind(value))
         made += [
-            gives("is", f"[{asked}]", {"v": value}, answer),
+            gives("is", f"[{affirmed}]", {"v": value}, answer),
             gives("is-not", f"[{denied}]", {"v": value}, [not each for each in answer]),
             gives("type", "v.type()", {"v": value}, kind),
             gives(

@@ -19,7 +19,7 @@ LINE = st.one_of(
     st.sampled_from(["", "oops", '{"from":"a","to":"b"}']),
 )
 LINES = st.lists(LINE, max_size=30)
-NODE = st.sampled_from(["a", "b", "c", "d", "1", "é", "nobody"])
+NODE = st.sampled_from(["a", "b", "c", "d", "1", "é", "absent"])
 DIRECTION = st.sampled_from(["out", "in", "both"])
 PREDICATES = st.none() | st.lists(st.sampled_from(["p", "q", "", "2", "no"]))
 OPTIONS = st.fixed_dictionaries(

@@ -27,7 +27,7 @@ LINE = st.one_of(
     st.sampled_from(["", "oops", '{"from":"a","to":"b"}', "[1]", '{"from":"a"}']),
 )
 LINES = st.lists(LINE, max_size=40)
-NODE = st.sampled_from(["a", "b", "c", "d", "e", "1", "é", "nobody"])
+NODE = st.sampled_from(["a", "b", "c", "d", "e", "1", "é", "absent"])
 DIRECTION = st.sampled_from(["out", "in", "both"])
 OPTIONS = st.fixed_dictionaries(
     {
@@ -97,12 +97,12 @@ def prepare_grown(source):
     """Build an index of the first half, a delta of some more, and leave the rest."""
     data = source.read_bytes()
     source.write_bytes(data[: len(data) // 2])
-    asked = GraphBuild(FIELDS, reverse=True)
+    options = GraphBuild(FIELDS, reverse=True)
     path = source.with_name(source.name + ".jnx.graph")
-    build(one_source(source), path, asked)
+    build(one_source(source), path, options)
     if len(data) >= 4:
         source.write_bytes(data[: len(data) * 3 // 4])
-        update(one_source(source), read(path), asked)
+        update(one_source(source), read(path), options)
     source.write_bytes(data)
     return "graph", None
 

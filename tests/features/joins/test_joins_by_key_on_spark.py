@@ -77,13 +77,13 @@ def in_a_set(directory, left, right, fields):
     return left_file, shards
 
 
-def both(left, rights, query, size, **options):
+def both(left, rights, query, size, **more):
     """Return what a query gives here without an index, and by tasks with one."""
-    asked = {"names": {"other": rights}, "size_hints": {"other": 10**9}, **options}
+    options = {"names": {"other": rights}, "size_hints": {"other": 10**9}, **more}
     with headrace.open(left) as dataset, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        here = outcome(dataset, query, index=False, **asked)
-        tasks = outcome(dataset, query, **BY_TASKS, partition_bytes=size, **asked)
+        here = outcome(dataset, query, index=False, **options)
+        tasks = outcome(dataset, query, **BY_TASKS, partition_bytes=size, **options)
     return here, tasks
 
 

@@ -56,7 +56,7 @@ LINE = st.one_of(
 LINES = st.lists(LINE, max_size=40)
 ENDING = st.sampled_from(["\n", "\r\n"])
 LAST = st.sampled_from(["", '{"k":"a"}', '{"k":', '{"k":1}', " "])
-ASKED = st.lists(st.sampled_from(KEYS), min_size=1, max_size=5)
+WANTED_KEYS = st.lists(st.sampled_from(KEYS), min_size=1, max_size=5)
 ENTERABLE = st.sampled_from(
     [
         "plain",
@@ -86,12 +86,12 @@ def built(path, fields=("k",), version=1, **options):
     )
 
 
-def compare(path, data, asked, fields=("k",), *, typed=False):
+def compare(path, data, wanted, fields=("k",), *, typed=False):
     """Ask an index, whatever its state, and look at all rows."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", HeadraceWarning)
         index = headrace.KeyIndex.open(path, fields, index=path.with_name("i.jnx"))
-    for key in asked:
+    for key in wanted:
         whole = key if len(fields) > 1 else [key]
         spelled = f"[{','.join(whole)}]" if len(fields) > 1 else key
         request = request_of_json(spelled, fields, typed=typed)
@@ -108,18 +108,18 @@ def compare(path, data, asked, fields=("k",), *, typed=False):
     ending=ENDING,
     last=LAST,
     version=VERSION,
-    asked=ASKED,
+    wanted=WANTED_KEYS,
     typed=st.booleans(),
     cut=st.integers(1, 200),
 )
 def test_every_key_finds_its_rows(
-    directory, form, lines, ending, last, version, asked, typed, cut
+    directory, form, lines, ending, last, version, wanted, typed, cut
 ):
     path, data = directory / "data.jsonl", text(lines, ending, last)
     path.write_bytes(FORMS[form](data))
     if headrace.open(path).sources[0].seekable:
         made = built(path, version=version, fragment_bytes=cut, threads=2)
-        index = compare(path, data, asked, typed=typed)
+        index = compare(path, data, wanted, typed=typed)
         assert index.usable
         assert made.written.records == made.lines.records
         assert sum(made.lines.skipped.values()) + made.lines.pending == (
@@ -130,13 +130,13 @@ def test_every_key_finds_its_rows(
 @given(
     lines=LINES,
     version=VERSION,
-    asked=st.tuples(st.sampled_from(KEYS), st.sampled_from(KEYS)),
+    wanted=st.tuples(st.sampled_from(KEYS), st.sampled_from(KEYS)),
 )
-def test_every_composite_key_finds_its_rows(directory, lines, version, asked):
+def test_every_composite_key_finds_its_rows(directory, lines, version, wanted):
     path, data = directory / "data.jsonl", text(lines, "\n")
     path.write_bytes(data)
     built(path, ("k", "l"), version)
-    assert compare(path, data, [asked], ("k", "l")).usable
+    assert compare(path, data, [wanted], ("k", "l")).usable
 
 
 @given(
@@ -145,10 +145,10 @@ def test_every_composite_key_finds_its_rows(directory, lines, version, asked):
     more=LINES,
     torn=st.booleans(),
     version=VERSION,
-    asked=ASKED,
+    wanted=WANTED_KEYS,
 )
 def test_rows_that_came_later_are_found(
-    directory, lines, last, more, torn, version, asked
+    directory, lines, last, more, torn, version, wanted
 ):
     path, data = directory / "data.jsonl", text(lines, "\n", last)
     path.write_bytes(data)
@@ -157,7 +157,7 @@ def test_rows_that_came_later_are_found(
     added = text(more, "\n") if torn else b"\n" + text(more, "\n")
     with path.open("ab") as file:
         file.write(added)
-    assert compare(path, data + added, asked).usable
+    assert compare(path, data + added, wanted).usable
 
 
 @given(
@@ -166,10 +166,10 @@ def test_rows_that_came_later_are_found(
     byte=st.sampled_from(b'1a"\n{ '),
     grow=st.booleans(),
     version=VERSION,
-    asked=ASKED,
+    wanted=WANTED_KEYS,
 )
 def test_an_edit_is_noticed_whatever_the_times_say(
-    directory, lines, edit, byte, grow, version, asked
+    directory, lines, edit, byte, grow, version, wanted
 ):
     path, data = directory / "data.jsonl", bytearray(text(lines, "\n"))
     path.write_bytes(data)
@@ -180,7 +180,7 @@ def test_an_edit_is_noticed_whatever_the_times_say(
         data += b'{"k":1}\n'
     path.write_bytes(data)
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
-    compare(path, bytes(data), asked)
+    compare(path, bytes(data), wanted)
 
 
 @given(
@@ -188,10 +188,10 @@ def test_an_edit_is_noticed_whatever_the_times_say(
     damage=st.integers(0, 10_000),
     bit=st.integers(0, 7),
     version=VERSION,
-    asked=ASKED,
+    wanted=WANTED_KEYS,
 )
 def test_a_damaged_index_never_changes_an_answer(
-    directory, lines, damage, bit, version, asked
+    directory, lines, damage, bit, version, wanted
 ):
     path, data = directory / "data.jsonl", text(lines, "\n")
     path.write_bytes(data)
@@ -199,14 +199,14 @@ def test_a_damaged_index_never_changes_an_answer(
     content = bytearray(index.read_bytes())
     content[damage % len(content)] ^= 1 << bit
     index.write_bytes(content)
-    compare(path, data, asked)
+    compare(path, data, wanted)
 
 
-@given(lines=LINES, length=st.integers(0, 10_000), version=VERSION, asked=ASKED)
-def test_a_cut_index_never_changes_an_answer(directory, lines, length, version, asked):
+@given(lines=LINES, length=st.integers(0, 10_000), version=VERSION, wanted=WANTED_KEYS)
+def test_a_cut_index_never_changes_an_answer(directory, lines, length, version, wanted):
     path, data = directory / "data.jsonl", text(lines, "\n")
     path.write_bytes(data)
     index = built(path, version=version).path
     content = index.read_bytes()
     index.write_bytes(content[: length % len(content)])
-    assert not compare(path, data, asked).usable
+    assert not compare(path, data, wanted).usable

@@ -122,12 +122,12 @@ class Files:
             content[bit // 8 % len(content)] ^= 1 << bit % 8
             self.files[name].write_bytes(content)
 
-    def compare(self, asked):
+    def compare(self, wanted):
         """Ask the index, whatever its state, and look at all rows."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", HeadraceWarning)
             index = headrace.KeyIndex.open(self.source, "k", **self.where)
-            for key in asked:
+            for key in wanted:
                 answers = index.answers([request_of_json(key, ["k"], typed=False)])
                 found = [line for _, rows in answers for line in rows.contents()]
                 assert found == slow_get(self.data(), ["k"], [key]), key
@@ -179,8 +179,8 @@ def test_a_unique_index_refuses_what_a_scan_would(directory, states, version):
         if expected is not None:
             with pytest.raises(DuplicateKeyError) as raised:
                 files.update(None)
-            told = raised.value
-            assert (told.key, told.line, told.other) == expected
+            error = raised.value
+            assert (error.key, error.line, error.other) == expected
             files.compare(KEYS)
             return
         files.update(None)

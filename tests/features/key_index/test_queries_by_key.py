@@ -52,7 +52,7 @@ ROUNDED = {
     VALUES[9],
 }
 PLAIN = [value for value in VALUES if value not in ROUNDED]
-ASKED = [
+WANTED_KEYS = [
     "1",
     "1.0",
     "-1",
@@ -174,9 +174,9 @@ def indexed(path, keys, version, more=b"", **options):
 
 def outcome(path, query, *, index, **options):
     """Return all that can be known of a query: lines, error, counts, bad rows."""
-    lines, error, told = [], None, []
+    lines, error, rejected = [], None, []
     if options.get("on_error") == "collect":
-        options["errors"] = lambda row: told.append((str(row.error), row.raw))
+        options["errors"] = lambda row: rejected.append((str(row.error), row.raw))
     with headrace.open(path) as dataset:
         result = dataset.query(query, index=index, **options)
         try:
@@ -185,7 +185,7 @@ def outcome(path, query, *, index, **options):
             error = type(failure), str(failure)
         stats = result.stats
     wrong = [str(failure) for failure in stats.errors]
-    return b"".join(lines), error, replace(stats, errors=()), wrong, told
+    return b"".join(lines), error, replace(stats, errors=()), wrong, rejected
 
 
 @given(data=st.data())
@@ -215,8 +215,8 @@ def test_an_index_changes_nothing_but_time(directory, data):
     condition = data.draw(st.sampled_from(CONDITIONS))
     for name, value in [
         ("C", condition),
-        ("V", data.draw(st.sampled_from(ASKED))),
-        ("W", data.draw(st.sampled_from(ASKED))),
+        ("V", data.draw(st.sampled_from(WANTED_KEYS))),
+        ("W", data.draw(st.sampled_from(WANTED_KEYS))),
     ]:
         query = query.replace(name, value)
     options |= {

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 import headrace
 from headrace.errors import HeadraceWarning
 from tests.features.key_index.test_queries_by_key import (
-    ASKED,
     CONDITIONS,
     LINES,
     ODD,
     ROWS,
     SELDOM,
+    WANTED_KEYS,
     indexed,
 )
 from tests.reference.compressed import FORMS
@@ -58,7 +58,7 @@ def small(monkeypatch):
 
 def filled(data, query):
     """Put conditions and values into a query."""
-    for name, some in [("C", CONDITIONS), ("V", ASKED), ("W", ASKED)]:
+    for name, some in [("C", CONDITIONS), ("V", WANTED_KEYS), ("W", WANTED_KEYS)]:
         query = query.replace(name, data.draw(st.sampled_from(some)))
     return query
 
@@ -71,19 +71,19 @@ def compare(monkeypatch, data, paths, other):
     query = filled(data, query)
     names = {"other": other} if "@other" in query else {}
     hints = {"other": data.draw(st.sampled_from([1, 10**9]))} if names else {}
-    asked = {"names": names, "size_hints": hints, **options}
+    common = {"names": names, "size_hints": hints, **options}
     spark = {**BY_TASKS, "partition_bytes": data.draw(st.integers(1, 300))}
     with headrace.open(paths) as dataset, warnings.catch_warnings():
         warnings.simplefilter("ignore", HeadraceWarning)
-        expected = outcome(dataset, query, index=False, **asked)
-        assert outcome(dataset, query, index=False, **asked, **spark) == expected
+        expected = outcome(dataset, query, index=False, **common)
+        assert outcome(dataset, query, index=False, **common, **spark) == expected
         for few in (0, 2, 4096):
             monkeypatch.setattr(
                 "headrace.engines.spark.query.indexed_rows.FEW_ROWS", few
             )
             for tasks in (0, 16):
                 monkeypatch.setattr("headrace.engines.spark.query.run.FEW_TASKS", tasks)
-                assert outcome(dataset, query, **asked, **spark) == expected
+                assert outcome(dataset, query, **common, **spark) == expected
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

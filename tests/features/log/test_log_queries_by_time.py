@@ -88,11 +88,11 @@ def check_rows(rows, expected, data):
 def check_counts(rows, expected, lines, limit):
     """All lines are accounted for, and those up to the last that was asked."""
     for reverse in (False, True):
-        asked = rows.query("n if n % 2 == 0 else null", reverse=reverse)
+        result = rows.query("n if n % 2 == 0 else null", reverse=reverse)
         order = expected[::-1] if reverse else expected
         even = [n for n in order if n % 2 == 0]
-        assert asked.to_list() == even
-        counts = asked.stats
+        assert result.to_list() == even
+        counts = result.stats
         assert (counts.rows, counts.emitted) == (lines, len(even))
         assert counts.filtered == len(expected) - len(even)
         assert counts.outside == lines - len(expected)

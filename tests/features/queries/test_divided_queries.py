@@ -151,8 +151,8 @@ def test_any_join_by_a_shuffle(
     paths = [folder / "left.jsonl", folder / "right.jsonl"]
     for path, lines in zip(paths, sides, strict=True):
         path.write_bytes(b"\n".join(lines))
-    asked = {"names": {"others": paths[1]}, "on_error": on_error, "nulls": nulls}
+    options = {"names": {"others": paths[1]}, "on_error": on_error, "nulls": nulls}
     with headrace.open(paths[0], index=False, max_line=250) as dataset:
-        expected = outcome(dataset, query, **asked)
-        divided = outcome(dataset, query, **BY_TASKS, partition_bytes=size, **asked)
+        expected = outcome(dataset, query, **options)
+        divided = outcome(dataset, query, **BY_TASKS, partition_bytes=size, **options)
     assert divided == expected

@@ -38,7 +38,7 @@ LAST = st.sampled_from(["", '{"k":"a","f":1,"p":2,"t":3}', '{"k":', "{}", " "])
 FILE = st.tuples(FORM, st.lists(LINE, max_size=60), LAST)
 FILES = st.lists(FILE, min_size=1, max_size=3)
 EDGES = EdgeFields("f", "p", "t")
-ASKED = st.sampled_from(
+BUILDS = st.sampled_from(
     [
         KeyBuild(("k",)),
         KeyBuild(("k",), version=1),
@@ -71,12 +71,12 @@ def written(directory, files):
     return paths
 
 
-def outcome(build, paths, asked):
+def outcome(build, paths, options):
     """Return what was built of files, what was said of it, and the error that ended it."""
     skipped = []
     error = None
     try:
-        build(paths, replace(asked, skipped=skipped.extend))
+        build(paths, replace(options, skipped=skipped.extend))
     except (DuplicateKeyError, StrictRowError) as raised:
         error = type(raised), raised.args
     indexes = {}
@@ -88,33 +88,33 @@ def outcome(build, paths, asked):
     return indexes, skipped, error
 
 
-def build_here(paths, asked):
-    engine = key_build if isinstance(asked, KeyBuild) else graph_build
+def build_here(paths, options):
+    engine = key_build if isinstance(options, KeyBuild) else graph_build
     for path in paths:
         (source,) = expand(path)
-        engine.build(source, path.with_name(path.name + ".jnx"), asked)
+        engine.build(source, path.with_name(path.name + ".jnx"), options)
 
 
 @settings(deadline=None)
 @given(
     files=FILES,
-    asked=ASKED,
+    options=BUILDS,
     strict=st.booleans(),
     memory=st.sampled_from([1 << 10, 1 << 20]),
     fragment=st.integers(20, 3000),
     partition=st.integers(20, 4000),
 )
 def test_tasks_build_what_threads_build(
-    directory, files, asked, strict, memory, fragment, partition
+    directory, files, options, strict, memory, fragment, partition
 ):
     paths = written(directory, files)
-    asked = replace(asked, strict=strict, memory=memory, fragment_bytes=fragment)
+    options = replace(options, strict=strict, memory=memory, fragment_bytes=fragment)
 
-    def by_tasks(paths, asked):
-        build_by_tasks(paths, asked, partition)
+    def by_tasks(paths, options):
+        build_by_tasks(paths, options, partition)
 
-    here = outcome(build_here, paths, replace(asked, threads=2))
-    there = outcome(by_tasks, paths, asked)
+    here = outcome(build_here, paths, replace(options, threads=2))
+    there = outcome(by_tasks, paths, options)
     assert there[0] == here[0]
     assert there[2] == here[2]
     if here[2] is None:

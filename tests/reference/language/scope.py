@@ -25,7 +25,7 @@ class Later:
     scope: Scope
 
 
-NOBODY = object()
+NO_HOLDER = object()
 """The holder where nothing is changed."""
 
 
@@ -52,12 +52,12 @@ class Scope:
     variables: dict[str, Any] = field(default_factory=dict)
     manner: str = "plain"
     in_stage: bool = False
-    holder: Any = NOBODY
+    holder: Any = NO_HOLDER
     needed: frozenset[int] = frozenset()
 
     def at(self, value):
         """Return the same scope, about another value."""
-        return replace(self, current=value, holder=NOBODY)
+        return replace(self, current=value, holder=NO_HOLDER)
 
     def changing(self, old, holder, needed):
         """Return the same scope, in a change of an old value that an object holds."""
@@ -75,7 +75,7 @@ class Scope:
             if isinstance(value, Closure):
                 raise NotInSubset("a lambda as a value")
             return value
-        if self.holder is not NOBODY:
+        if self.holder is not NO_HOLDER:
             if not isinstance(self.holder, dict):
                 raise QueryError("a name where no object holds the place")
             if id(node) in self.needed and name not in self.holder:

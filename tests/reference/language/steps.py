@@ -10,7 +10,7 @@ from headrace.language import ast
 from tests.reference.language.arguments import Arguments
 from tests.reference.language.methods import METHODS
 from tests.reference.language.methods.streams import elements, settled
-from tests.reference.language.scope import NOBODY, Later, RowsOnly
+from tests.reference.language.scope import NO_HOLDER, Later, RowsOnly
 from tests.reference.language.values import (
     NotInSubset,
     QueryError,
@@ -77,7 +77,7 @@ def _is_of_holder(path, scope):
     )
     first = path.steps[0]
     return (
-        scope.holder is not NOBODY
+        scope.holder is not NO_HOLDER
         and implied
         and isinstance(first, ast.Method)
         and first.name in {"has", "missing"}

@@ -230,9 +230,9 @@ def test_the_smallest_memory_gives_the_same_bytes(source, tmp_path):
     source.write_bytes(ROWS * 60)
     made = []
     for memory in (256 << 20, 10_000):
-        asked = KeyBuild(("k", "n"), memory=memory, threads=2, fragment_bytes=100_000)
+        options = KeyBuild(("k", "n"), memory=memory, threads=2, fragment_bytes=100_000)
         (one,) = headrace.open(source).sources
-        made.append(build(one, tmp_path / "i.jnx", asked).path.read_bytes())
+        made.append(build(one, tmp_path / "i.jnx", options).path.read_bytes())
     assert made[0] == made[1]
 
 

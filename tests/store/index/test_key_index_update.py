@@ -248,9 +248,9 @@ def test_who_is_stopped_before_the_delta_is_removed_does_no_harm(
 def test_a_damaged_delta_is_told_of_and_made_anew(updated):
     delta = updated.with_name("rows.jsonl.jnx.delta")
     delta.write_bytes(delta.read_bytes()[:-1])
-    with pytest.warns(HeadraceWarning) as told:
+    with pytest.warns(HeadraceWarning) as caught:
         index = headrace.KeyIndex.open(updated, "k")
-    assert ["jnx.delta" in str(each.message) for each in told] == [True, False]
+    assert ["jnx.delta" in str(each.message) for each in caught] == [True, False]
     assert [row["n"] for row in index.get("new")] == [-2]
     with pytest.raises(KeyIndexError):
         headrace.KeyIndex.open(updated, "k", require_index=True)
@@ -289,9 +289,9 @@ def test_one_writes_at_a_time(updated):
         # Who reads is not stopped.
         assert numbers(updated, "new") == [-2]
         append(updated, b'{"k":"new","n":-5}\n')
-        with pytest.warns(HeadraceWarning) as told:
+        with pytest.warns(HeadraceWarning) as caught:
             index = headrace.KeyIndex.open(updated, "k", auto_rebuild=True)
-        assert "is writing it; the file is scanned" in str(told[-1].message)
+        assert "is writing it; the file is scanned" in str(caught[-1].message)
         assert len(index.get("new")) == 2
     assert not updated.with_name("rows.jsonl.jnx.lock").exists()
     headrace.KeyIndex.update(updated)

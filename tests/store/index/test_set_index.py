@@ -44,7 +44,7 @@ def index_path(shards):
 
 
 @pytest.mark.parametrize(
-    ("query", "asked"),
+    ("query", "expected"),
     [
         ("$.rows().filter(id == 7)", 5),
         ("$.rows().filter(id in [7, 8]).count()", 10),
@@ -57,7 +57,9 @@ def index_path(shards):
     ],
 )
 @pytest.mark.parametrize("reverse", [False, True])
-def test_a_query_asks_the_rows_that_the_index_leads_to(shards, query, asked, reverse):
+def test_a_query_asks_the_rows_that_the_index_leads_to(
+    shards, query, expected, reverse
+):
     def answered(**options):
         with headrace.open(shards.directory) as dataset:
             result = dataset.query(query, reverse=reverse, **options)
@@ -66,7 +68,7 @@ def test_a_query_asks_the_rows_that_the_index_leads_to(shards, query, asked, rev
     rows, stats, read = answered()
     all_rows, all_stats, _all = answered(index=False)
     assert (rows, stats) == (all_rows, all_stats)
-    assert read == (5 if reverse and "last" in query else asked)
+    assert read == (5 if reverse and "last" in query else expected)
 
 
 def test_values_that_are_equal_in_python_are_not_one_key(tmp_path):
@@ -292,10 +294,10 @@ def test_what_a_set_cannot_have_is_refused(shards, tmp_path):
 def test_all_lines_without_a_key_are_told(tmp_path):
     lines = [*("[]" for _ in range(30)), '{"id":1}', *("oops" for _ in range(30))]
     shards = write(tmp_path, lines, most=7)
-    told = []
-    built = headrace.KeyIndex.build(shards, "id", skipped=told.extend)
-    assert [row.line for row in told] == [*range(1, 31), *range(32, 62)]
-    assert list(built.first_skipped) == told[:10]
+    skipped = []
+    built = headrace.KeyIndex.build(shards, "id", skipped=skipped.extend)
+    assert [row.line for row in skipped] == [*range(1, 31), *range(32, 62)]
+    assert list(built.first_skipped) == skipped[:10]
 
 
 def test_sets_and_files_get_an_index_each(shards, tmp_path):
@@ -361,9 +363,9 @@ def test_readers_find_an_index_while_it_is_replaced(shards):
 
 def test_memory_and_threads_change_no_byte(shards):
     def made(memory, threads):
-        asked = KeyBuild(("word",), memory=memory, threads=threads)
+        options = KeyBuild(("word",), memory=memory, threads=threads)
         path = shards.directory / "rows.jnx.word"
-        engine.build(open_set(shards), path, asked, InThreads(asked), 20)
+        engine.build(open_set(shards), path, options, InThreads(options), 20)
         found = {each.name: each.read_bytes() for each in path.iterdir()}
         shutil.rmtree(path)
         return found

@@ -167,7 +167,7 @@ class TestForgedManifests:
         ],
     )
     @pytest.mark.parametrize(
-        "asked",
+        "read",
         [
             open_recovered,
             lambda log: headrace.Log(log).recover(),
@@ -179,12 +179,12 @@ class TestForgedManifests:
         ],
     )
     def test_numbers_out_of_range_are_refused(
-        self, tmp_path, asked, pattern, replacement, said
+        self, tmp_path, read, pattern, replacement, said
     ):
         log = written(tmp_path / "log", 5, rotate_rows=2)
         forged(log, pattern, replacement)
         with pytest.raises(LogDamagedError, match=said):
-            asked(log)
+            read(log)
 
 
 class TestCheck:

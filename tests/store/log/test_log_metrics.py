@@ -13,7 +13,7 @@ from tests.fault.failing_system import FailingSystem, using
 from tests.reference.exposition import parsed
 
 
-def told(writer, **labels):
+def scraped(writer, **labels):
     return parsed(exposition(writer.metrics(), labels))
 
 
@@ -32,7 +32,7 @@ class TestWriter:
             writer.append({"t": 5})
             writer.append_many([{"t": n} for n in range(6, 14)])
             writer.append({"t": "none"})
-            metrics = told(writer)
+            metrics = scraped(writer)
         commits = metrics["storage_write_operations_total"]
         assert commits == {
             ("", (("status", "success"),)): 5,
@@ -54,7 +54,7 @@ class TestWriter:
             with using(FailingSystem(1)), pytest.raises(UnwritableError):
                 writer.append(1)
             writer.append(2)
-            metrics = told(writer)
+            metrics = scraped(writer)
         assert metrics["storage_write_operations_total"] == {
             ("", (("status", "success"),)): 1,
             ("", (("status", "error"),)): 1,
@@ -65,18 +65,18 @@ class TestWriter:
         options = {"durability": "interval", "interval": 1e6}
         with headrace.LogWriter(tmp_path, **options) as writer:
             writer.append_many([1, 22, 333])
-            metrics = told(writer)
+            metrics = scraped(writer)
             assert only(metrics, "storage_index_lag_rows") == 3
             assert only(metrics, "storage_index_lag_bytes") == 9
             writer.flush()
-            assert only(told(writer), "storage_index_lag_bytes") == 0
+            assert only(scraped(writer), "storage_index_lag_bytes") == 0
 
     def test_recovery(self, tmp_path):
         headrace.LogWriter(tmp_path).close()
         with (tmp_path / f"{0:020d}.jsonl").open("ab") as file:
             file.write(b'{"a":1}\n{"a":2}\n{"a')
         with headrace.LogWriter(tmp_path) as writer:
-            metrics = told(writer)
+            metrics = scraped(writer)
         assert only(metrics, "storage_recovered_rows") == 2
         assert only(metrics, "storage_torn_bytes") == 3
         assert only(metrics, "storage_recovery_duration_seconds") >= 0
@@ -84,7 +84,7 @@ class TestWriter:
     def test_labels_are_escaped(self, tmp_path):
         odd = 'a "quoted"\nand \\ \udcff'
         with headrace.LogWriter(tmp_path) as writer:
-            metrics = told(writer, directory=odd)
+            metrics = scraped(writer, directory=odd)
         labels = dict(next(iter(metrics["storage_records_total"]))[1])
         assert labels["directory"] == r"a \"quoted\"\nand \\ \\udcff"
 

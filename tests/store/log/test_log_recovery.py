@@ -261,9 +261,9 @@ class TestTheTail:
         assert log.quarantine == {
             f"{log.data().name}@{size + len(good)}": tail[len(good) :]
         }
-        told = json.loads((log.directory / "recovery.json").read_bytes())
-        assert [each["action"] for each in told["actions"]] == actions
-        assert told["actions"][-1]["bytes"] == len(tail) - len(good)
+        report = json.loads((log.directory / "recovery.json").read_bytes())
+        assert [each["action"] for each in report["actions"]] == actions
+        assert report["actions"][-1]["bytes"] == len(tail) - len(good)
 
     @pytest.mark.filterwarnings("ignore:.*are not committed")
     @pytest.mark.parametrize("tail", [WHOLE[0], *TORN], ids=repr)
@@ -305,8 +305,8 @@ class TestTheTail:
         deep, large = b"[" * 400 + b"]" * 400, b'"' + b"x" * 1998 + b'"'
         append(log.data(), deep + b"\n" + large + b"\n" + b'"%s"\n' % (b"x" * 1999))
         with headrace.LogWriter(log.directory, max_record=50, max_depth=2) as writer:
-            told = writer.recovered.actions
-            assert [each.action for each in told] == ["indexed", "quarantined"]
+            actions = writer.recovered.actions
+            assert [each.action for each in actions] == ["indexed", "quarantined"]
             assert writer.last_line == 9
         assert headrace.Log(log.directory, raw=True).get(8) == deep
 
@@ -505,11 +505,11 @@ class TestDamage:
         flip(log.index(2), 256)
         flip(log.data(2), 0)
         report = headrace.Log(log.directory).recover(repair=True)
-        told = [(each.action, each.rows, each.why) for each in report.actions]
-        assert told[0] == ("entries_rebuilt", 1, "that of line 1 was not good")
-        assert told[1][:2] == ("damaged", 1)
-        assert told[1][2].startswith("line 3: ")
-        assert len(told) == 2
+        actions = [(each.action, each.rows, each.why) for each in report.actions]
+        assert actions[0] == ("entries_rebuilt", 1, "that of line 1 was not good")
+        assert actions[1][:2] == ("damaged", 1)
+        assert actions[1][2].startswith("line 3: ")
+        assert len(actions) == 2
         found = headrace.Log(log.directory)
         assert [found.get(line) for line in (1, 2, 4)] == [*VALUES[:2], VALUES[3]]
 

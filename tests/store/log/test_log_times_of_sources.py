@@ -114,27 +114,27 @@ class TestCounts:
         for path in log.glob("*.jsonl"):
             headrace.KeyIndex.build(path, "n")
         rows = headrace.open(log, since=25_000, until=35_000)
-        asked = rows.query("n == 2600", matches=True)
-        assert asked.to_list() == ROWS[2600:2601]
-        assert (asked.stats.rows, asked.stats.outside) == (5000, 4000)
-        assert "only lines with certain times are meant" in asked.explain()
+        result = rows.query("n == 2600", matches=True)
+        assert result.to_list() == ROWS[2600:2601]
+        assert (result.stats.rows, result.stats.outside) == (5000, 4000)
+        assert "only lines with certain times are meant" in result.explain()
 
     def test_up_to_a_row_that_fails(self, log):
         rows = headrace.open(log, since=25_000)
-        asked = rows.query("n / (n - 2502)")
+        result = rows.query("n / (n - 2502)")
         with pytest.raises(RowFailedError, match="line 503") as failed:
-            asked.to_list()
+            result.to_list()
         assert failed.value.path == str(segment(log, 2000))
-        counts = asked.stats
+        counts = result.stats
         assert (counts.rows, counts.emitted, counts.outside) == (2503, 2, 2500)
 
     def test_of_named_sources(self, log):
         few = headrace.open(log, until=100)
-        asked = headrace.open(log, since=49_900).query(
+        result = headrace.open(log, since=49_900).query(
             "$.count() + @few.count()", names={"few": few}, stream=True
         )
-        assert asked.to_list() == [20]
-        ((name, counts),) = asked.stats.named
+        assert result.to_list() == [20]
+        ((name, counts),) = result.stats.named
         assert (name, counts.rows, counts.outside) == ("few", 5000, 4990)
 
     def test_sides_of_a_join(self, log):

@@ -152,12 +152,14 @@ class TestCompressing:
         assert len(headrace.Log(log).seal().segments) == 0
 
     def test_how_far_it_is(self, log):
-        told = []
-        headrace.Log(log).seal(progress=lambda done, total: told.append((done, total)))
+        progress = []
+        headrace.Log(log).seal(
+            progress=lambda done, total: progress.append((done, total))
+        )
         manifest = load(LogNames(log))
         total = sum(segment.bytes for segment in manifest.segments)
-        assert told[-1] == (total, total)
-        assert told == sorted(told)
+        assert progress[-1] == (total, total)
+        assert progress == sorted(progress)
 
     def test_it_can_be_ended_and_gone_on_with(self, log):
         class EndedError(Exception):
@@ -337,9 +339,9 @@ class TestRemoving:
         assert len(names(log)) == 8
         removed = headrace.Log(log).retain(before_line=MANY + 3)
         assert removed == would
-        told = removed.as_fields()
-        assert told.pop("min_time") <= told.pop("max_time")
-        assert told == {
+        fields = removed.as_fields()
+        assert fields.pop("min_time") <= fields.pop("max_time")
+        assert fields == {
             "segments": 2,
             "lines": MANY + 2,
             "bytes": size,

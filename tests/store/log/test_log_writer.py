@@ -326,16 +326,16 @@ class TestRotation:
 
     def test_by_a_rule(self, tmp_path):
         """KR-R4: whoever decides sees each record before it is written."""
-        asked = []
+        states = []
 
         def rule(state):
-            asked.append(state)
+            states.append(state)
             return state.rows >= 2 and state.next_bytes == 2
 
         with headrace.LogWriter(tmp_path, rotate=rule) as log:
             log.append_many([11, 12, 13, 4, 15, 16, 7, 8])
         assert [int(name[:20]) for name in segments(tmp_path)] == [0, 3, 6]
-        assert asked[0] == (1, 3, asked[0].seconds, 3)
+        assert states[0] == (1, 3, states[0].seconds, 3)
 
     def test_an_empty_file_is_never_left(self, tmp_path):
         """krupton 11: a record larger than a file, first of all."""

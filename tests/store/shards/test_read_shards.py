@@ -111,9 +111,9 @@ def test_damage_is_an_error_or_left_out(tmp_path, codec, damaged):
         list(headrace.ShardSet(tmp_path).records())
     with pytest.warns(
         HeadraceWarning, match="part-00000000.*rows are left out"
-    ) as told:
+    ) as reported:
         found = list(headrace.ShardSet(tmp_path).records(on_damage="skip"))
-    assert len(told) == len(damaged)
+    assert len(reported) == len(damaged)
     assert 10 < len(lost) < 200
     assert found == [each for each in records if each["i"] not in lost]
 

@@ -88,17 +88,17 @@ def test_what_is_written_is_that_of_a_file_system(tmp_path, url, bucket, codec, 
 
 def test_a_job_and_what_its_attempts_tell_are_plain_data(url):
     job = pickle.loads(pickle.dumps(begin(url)))
-    told = pickle.loads(pickle.dumps(attempt(job, 0, [1])))
-    pickle.loads(pickle.dumps(job)).commit([told])
+    parts = pickle.loads(pickle.dumps(attempt(job, 0, [1])))
+    pickle.loads(pickle.dumps(job)).commit([parts])
     assert rows(url) == [1]
 
 
 def test_nothing_is_seen_before_the_commit(url):
     run(url, ["old"])
     job = begin(url, overwrite=True)
-    told = attempt(job, 0, ["new"])
+    parts = attempt(job, 0, ["new"])
     assert rows(url) == ["old"]
-    job.commit([told])
+    job.commit([parts])
     assert rows(url) == ["new"]
 
 
@@ -140,7 +140,7 @@ def test_an_empty_job_makes_an_empty_set(url, bucket):
 
 def test_an_attempt_that_fails_leaves_nothing(url, bucket):
     job = begin(url, max_records=1)
-    told = attempt(job, 0, [1, 2])
+    parts = attempt(job, 0, [1, 2])
 
     def records():
         yield from range(5)
@@ -150,7 +150,7 @@ def test_an_attempt_that_fails_leaves_nothing(url, bucket):
     with pytest.raises(RuntimeError, match="the task fails"):
         attempt(job, 0, records())
     assert stored(bucket) == before
-    job.commit([told])
+    job.commit([parts])
     assert rows(url) == [1, 2]
 
 
@@ -158,9 +158,9 @@ def test_a_job_that_fails_leaves_nothing(url, bucket):
     run(url, ["old"])
     before = stored(bucket)
     job = begin(url)
-    told = [*attempt(job, 0, [1]), *attempt(job, 1, [2])]
+    parts = [*attempt(job, 0, [1]), *attempt(job, 1, [2])]
     assert stored(bucket) > before
-    job.drop(told)
+    job.drop(parts)
     job.close()
     assert stored(bucket) == before
     assert rows(url) == ["old"]
@@ -175,13 +175,13 @@ def test_a_job_that_fails_leaves_nothing(url, bucket):
 )
 def test_what_cannot_stand_beside_what_is_there_is_refused(url, bucket, how, message):
     late = begin(url, **how)
-    told = attempt(late, 0, [{"k": 2}])
+    parts = attempt(late, 0, [{"k": 2}])
     run(url, [{"k": 1}])
     with pytest.raises(UsageError, match=message):
         begin(url, **how)
     # Also if it became such a set meanwhile.
     with pytest.raises(UsageError, match=message):
-        late.commit([told])
+        late.commit([parts])
     assert stored(bucket) == named(url)
     run(url, [{"k": 2}], overwrite=True, **how)
     assert rows(url) == [{"k": 2}]
@@ -193,13 +193,13 @@ def test_what_cannot_stand_beside_what_is_there_is_refused(url, bucket, how, mes
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_a_job_that_is_in_the_set_is_not_run_again(url, bucket, overwrite):
     late = begin(url, job_id="a", overwrite=overwrite)
-    told = attempt(late, 0, [1])
+    parts = attempt(late, 0, [1])
     run(url, [1], job_id="a", overwrite=overwrite)
     run(url, [2], job_id="b")
-    before = stored(bucket) - {part.path for part in told}
+    before = stored(bucket) - {part.path for part in parts}
     assert begin(url, job_id="a", overwrite=overwrite).done
     # Also if it began before the other was committed.
-    assert late.commit([told]).generation == 2
+    assert late.commit([parts]).generation == 2
     assert rows(url) == [1, 2]
     assert stored(bucket) == before
 
@@ -207,8 +207,8 @@ def test_a_job_that_is_in_the_set_is_not_run_again(url, bucket, overwrite):
 def test_a_batch_is_written_once(url, bucket):
     def write(number, query="q"):
         job = begin(url, token="0" * 16)
-        told = attempt(job, 0, [number])
-        return job.commit([told], batch=Batch("default", query, number))
+        parts = attempt(job, 0, [number])
+        return job.commit([parts], batch=Batch("default", query, number))
 
     for number in (0, 1, 1, 0, 2):
         write(number)
@@ -229,7 +229,7 @@ def test_a_batch_is_written_once(url, bucket):
 def test_a_commit_by_somebody_else_is_taken_into_account(url, monkeypatch):
     run(url, [])
     other, job = begin(url), begin(url)
-    others, told = attempt(other, 0, ["other"]), attempt(job, 0, ["ours"])
+    others, parts = attempt(other, 0, ["other"]), attempt(job, 0, ["ours"])
     create = Shelf.pipe_file
 
     def late(self, path, value, mode="overwrite", **more):
@@ -238,24 +238,24 @@ def test_a_commit_by_somebody_else_is_taken_into_account(url, monkeypatch):
         create(self, path, value, mode, **more)
 
     monkeypatch.setattr(Shelf, "pipe_file", late)
-    assert job.commit([told]).generation == 3
+    assert job.commit([parts]).generation == 3
     assert rows(url) == ["other", "ours"]
     assert is_sound(url)
 
 
 def test_others_who_are_always_faster_are_given_up(url, bucket, monkeypatch):
     job = begin(url)
-    told = attempt(job, 0, [1])
+    parts = attempt(job, 0, [1])
 
     def faster(self, path, value, mode="overwrite", **_more):
-        content = value.replace(told[0].digest.encode(), b"xxh3:0123456789abcdef")
+        content = value.replace(parts[0].digest.encode(), b"xxh3:0123456789abcdef")
         self._put(Path(path), content, new=True)
         raise FileExistsError(path)
 
     monkeypatch.setattr(Shelf, "pipe_file", faster)
     monkeypatch.setattr(jobs, "PATIENCE", 0.0)
     with pytest.raises(SetLockedError, match="has committed generation 1"):
-        job.commit([told])
+        job.commit([parts])
     assert stored(bucket) == {"rows.meta-00000001.json"}
 
 
@@ -313,21 +313,21 @@ def test_a_store_that_has_another_error_for_what_is_there(url, monkeypatch):
     monkeypatch.setattr(Shelf, "_put", refuse)
     run(url, [1])
     first, second = begin(url), begin(url)
-    told = [attempt(first, 0, [2]), attempt(second, 0, [3])]
+    parts = [attempt(first, 0, [2]), attempt(second, 0, [3])]
     number = second.home.generation().number
-    first.commit([told[0]])
-    generation, asked = RemoteHome.generation, []
+    first.commit([parts[0]])
+    generation, seen = RemoteHome.generation, []
 
     def stale(home):
         made = generation(home)
-        if not asked:
+        if not seen:
             made.number = number
-        asked.append(made.number)
+        seen.append(made.number)
         return made
 
     monkeypatch.setattr(RemoteHome, "generation", stale)
-    assert second.commit([told[1]]).generation == 3
-    assert asked == [2, 3]
+    assert second.commit([parts[1]]).generation == 3
+    assert seen == [2, 3]
     assert rows(url) == [1, 2, 3]
 
 
@@ -350,30 +350,30 @@ def failing(monkeypatch, error, *, after=False, times=1):
 def test_a_commit_whose_answer_was_lost_is_one(url, monkeypatch, error):
     run(url, [0])
     job = begin(url)
-    told = attempt(job, 0, [1])
+    parts = attempt(job, 0, [1])
     failing(monkeypatch, error, after=True)
     monkeypatch.setattr(remote_commit, "_PAUSES", (0.0, 0.0))
-    assert job.commit([told]).generation == 2
+    assert job.commit([parts]).generation == 2
     assert rows(url) == [0, 1]
 
 
 def test_a_store_that_does_not_answer_is_asked_again(url, monkeypatch):
     job = begin(url)
-    told = attempt(job, 0, [1])
+    parts = attempt(job, 0, [1])
     failing(monkeypatch, TimeoutError("no answer"), times=2)
     monkeypatch.setattr(remote_commit, "_PAUSES", (0.0, 0.0, 0.0))
-    assert job.commit([told]).generation == 1
+    assert job.commit([parts]).generation == 1
     assert rows(url) == [1]
 
 
 def test_a_commit_that_may_yet_happen_takes_nothing_away(url, bucket, monkeypatch):
     job = begin(url, job_id="a")
-    told = attempt(job, 0, [1])
+    parts = attempt(job, 0, [1])
     failing(monkeypatch, TimeoutError("no answer"), times=3)
     monkeypatch.setattr(remote_commit, "_PAUSES", (0.0, 0.0, 0.0))
     with pytest.raises(UncertainCommitError, match=r"no answer.*run the job again"):
-        job.commit([told])
-    assert stored(bucket) == {told[0].path}
+        job.commit([parts])
+    assert stored(bucket) == {parts[0].path}
     # Such an error comes from tasks and other processes.
     error = pickle.loads(pickle.dumps(UncertainCommitError("a", "b", "c")))
     assert str(error) == "a: cannot be written: b; c"
@@ -381,10 +381,10 @@ def test_a_commit_that_may_yet_happen_takes_nothing_away(url, bucket, monkeypatc
 
 def test_a_commit_that_is_refused_leaves_nothing(url, bucket, monkeypatch):
     job = begin(url)
-    told = attempt(job, 0, [1])
+    parts = attempt(job, 0, [1])
     failing(monkeypatch, PermissionError("Access Denied"))
     with pytest.raises(UnwritableError, match=r"Access Denied \(these credentials"):
-        job.commit([told])
+        job.commit([parts])
     assert stored(bucket) == set()
 
 
@@ -438,14 +438,14 @@ def test_an_upload_that_is_cut_off_fails_its_task(url, bucket, monkeypatch):
 
 def test_a_part_that_is_not_as_its_task_said_is_refused(url, bucket):
     job = begin(url)
-    told = attempt(job, 0, [1])
-    (bucket / told[0].path).write_bytes(b"")
+    parts = attempt(job, 0, [1])
+    (bucket / parts[0].path).write_bytes(b"")
     with pytest.raises(UnwritableError, match=r"its task wrote .* but 0 is there"):
-        job.commit([told])
+        job.commit([parts])
     with pytest.raises(
         UnwritableError, match=r"its task wrote .* but nothing is there"
     ):
-        job.commit([told])
+        job.commit([parts])
     assert stored(bucket) == set()
 
 
@@ -462,25 +462,25 @@ def test_what_a_dead_driver_left_is_removed_by_its_age(url, bucket):
     run(url, ["old"])
     dead, live = begin(url), begin(url)
     left = {part.path for part in attempt(dead, 0, ["dead"])}
-    told = attempt(live, 0, ["live"])
+    parts = attempt(live, 0, ["live"])
     assert headrace.ShardSet(url).vacuum(grace=0) == []
     assert left < stored(bucket)
     old = headrace.ShardSet(url).metadata.parts[0].path
     aged(bucket, {*left, old}, remote_commit.ORPHAN_AGE + 1)
     headrace.ShardSet(url).vacuum(grace=0)
     assert not left & stored(bucket)
-    live.commit([told])
+    live.commit([parts])
     assert rows(url) == ["old", "live"]
     assert is_sound(url)
 
 
 def test_a_job_that_took_a_week_is_refused(url, bucket):
     job = begin(url)
-    told = attempt(job, 0, [1])
+    parts = attempt(job, 0, [1])
     week = remote_commit.ORPHAN_AGE
     slow = replace(job, home=replace(job.home, since=job.home.since - week))
     with pytest.raises(UnwritableError, match="its job began six days ago"):
-        slow.commit([told])
+        slow.commit([parts])
     assert stored(bucket) == set()
 
 

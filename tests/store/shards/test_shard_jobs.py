@@ -49,8 +49,8 @@ def test_parts_are_in_the_order_of_their_tasks(tmp_path):
 
 def test_a_job_and_what_its_attempts_tell_are_plain_data(tmp_path):
     job = pickle.loads(pickle.dumps(begin(tmp_path)))
-    told = pickle.loads(pickle.dumps(attempt(job, 0, [1])))
-    pickle.loads(pickle.dumps(job)).commit([told])
+    parts = pickle.loads(pickle.dumps(attempt(job, 0, [1])))
+    pickle.loads(pickle.dumps(job)).commit([parts])
     assert rows(tmp_path) == [1]
 
 
@@ -68,13 +68,13 @@ def test_the_same_records_give_the_same_files(tmp_path):
 def test_nothing_is_seen_before_the_commit_and_nothing_is_left_after(tmp_path):
     run(tmp_path, ["old"])
     job = begin(tmp_path, overwrite=True)
-    told = attempt(job, 0, ["new"])
+    parts = attempt(job, 0, ["new"])
     assert rows(tmp_path) == ["old"]
     # Nobody is kept from writing meanwhile, nor does what is aside disturb them.
     with headrace.ShardWriter(tmp_path) as writer:
         writer.write("between")
     assert rows(tmp_path) == ["between"]
-    job.commit([told])
+    job.commit([parts])
     assert rows(tmp_path) == ["new"]
     job.close()
     assert {path.name for path in tmp_path.glob(".*")} <= {".rows.superseded"}
@@ -95,7 +95,7 @@ def test_a_job_that_fails_leaves_nothing(tmp_path, made):
 
 def test_an_attempt_that_fails_removes_what_it_made_and_no_more(tmp_path):
     job = begin(tmp_path, max_records=1)
-    told = attempt(job, 0, [1, 2])
+    parts = attempt(job, 0, [1, 2])
 
     def records():
         yield from range(5)
@@ -104,16 +104,16 @@ def test_an_attempt_that_fails_removes_what_it_made_and_no_more(tmp_path):
     with pytest.raises(RuntimeError, match="the task fails"):
         attempt(job, 0, records())
     assert len(list(job.home.staging.iterdir())) == 1
-    job.commit([told])
+    job.commit([parts])
     assert rows(tmp_path) == [1, 2]
 
 
 def test_what_other_attempts_put_aside_is_not_taken(tmp_path):
     job = begin(tmp_path)
     attempt(job, 0, ["loser"])
-    told = attempt(job, 0, ["winner"])
+    parts = attempt(job, 0, ["winner"])
     attempt(job, 0, ["speculative"])
-    job.commit([told])
+    job.commit([parts])
     job.close()
     assert rows(tmp_path) == ["winner"]
     assert len(files(tmp_path)) == 3
@@ -206,11 +206,11 @@ def test_what_cannot_stand_beside_what_is_there_is_refused(tmp_path, how, messag
 
 def test_a_set_that_became_another_meanwhile_is_not_appended_to(tmp_path):
     job = begin(tmp_path)
-    told = attempt(job, 0, [1])
+    parts = attempt(job, 0, [1])
     run(tmp_path, [2], codec="gzip")
     before = files(tmp_path)
     with pytest.raises(UsageError, match="its parts are gzip"):
-        job.commit([told])
+        job.commit([parts])
     assert files(tmp_path) == before
     assert rows(tmp_path) == [2]
 
@@ -267,7 +267,7 @@ def test_a_job_that_is_in_the_set_is_not_run_again(tmp_path, overwrite):
 
 def test_a_driver_that_fails_after_the_commit_has_committed(tmp_path, monkeypatch):
     job = begin(tmp_path, job_id="a")
-    told = attempt(job, 0, [1])
+    parts = attempt(job, 0, [1])
 
     def fail(*_arguments):
         raise OSError(5, "the disk is gone")
@@ -282,7 +282,7 @@ def test_a_driver_that_fails_after_the_commit_has_committed(tmp_path, monkeypatc
     with monkeypatch.context() as patched:
         patched.setattr(Generation, "_publish", published)
         with pytest.raises(UnwritableError, match="the disk is gone"):
-            job.commit([told])
+            job.commit([parts])
     job.close()
     assert rows(tmp_path) == [1]
     assert begin(tmp_path, job_id="a").done
@@ -292,7 +292,7 @@ def test_a_driver_that_fails_before_the_commit_leaves_nothing(tmp_path, monkeypa
     run(tmp_path, ["old"])
     before = files(tmp_path)
     job = begin(tmp_path, job_id="a")
-    told = attempt(job, 0, [1])
+    parts = attempt(job, 0, [1])
 
     def fail(*_arguments):
         raise OSError(28, "No space left on device")
@@ -300,10 +300,10 @@ def test_a_driver_that_fails_before_the_commit_leaves_nothing(tmp_path, monkeypa
     with monkeypatch.context() as patched:
         patched.setattr(Generation, "_publish", fail)
         with pytest.raises(UnwritableError, match="the set that was there is intact"):
-            job.commit([told])
+            job.commit([parts])
     assert rows(tmp_path) == ["old"]
     # What was put aside is still whole, so it can be tried again.
-    job.commit([told])
+    job.commit([parts])
     job.close()
     assert rows(tmp_path) == ["old", 1]
     assert set(before) < set(files(tmp_path))
@@ -314,14 +314,14 @@ def test_a_driver_that_fails_before_the_commit_leaves_nothing(tmp_path, monkeypa
 
 def test_a_job_waits_for_whoever_writes(tmp_path, monkeypatch):
     job = begin(tmp_path)
-    told = attempt(job, 0, [1])
+    parts = attempt(job, 0, [1])
     writer = headrace.ShardWriter(tmp_path)
     writer.write("local")
     with monkeypatch.context() as patched:
         patched.setattr(jobs, "PATIENCE", 0.0)
         with pytest.raises(SetLockedError, match="is writing this set"):
-            job.commit([told])
-    waiting = threading.Thread(target=job.commit, args=([told],))
+            job.commit([parts])
+    waiting = threading.Thread(target=job.commit, args=([parts],))
     waiting.start()
     time.sleep(0.05)
     writer.close()
@@ -333,7 +333,7 @@ def test_a_commit_by_somebody_who_locks_nothing_is_seen(tmp_path, monkeypatch):
     other = begin(tmp_path)
     others = attempt(other, 0, ["other"])
     job = begin(tmp_path)
-    told = attempt(job, 0, ["ours"])
+    parts = attempt(job, 0, ["ours"])
     publish, lock = Generation._publish, []
 
     def after_the_other(self, meta, content):
@@ -347,7 +347,7 @@ def test_a_commit_by_somebody_who_locks_nothing_is_seen(tmp_path, monkeypatch):
     # The first mark is taken by a generation that the other then finds.
     run(tmp_path, [])
     monkeypatch.setattr(Generation, "_publish", after_the_other)
-    metadata = job.commit([told])
+    metadata = job.commit([parts])
     assert metadata.generation in (2, 3)
     assert sorted(rows(tmp_path)) == ["other", "ours"]
     assert is_sound(tmp_path)
@@ -365,7 +365,7 @@ def test_many_jobs_at_once(tmp_path, overwrite):
 def test_what_a_dead_driver_left_is_swept_by_its_age(tmp_path):
     run(tmp_path, [1])
     live, dead = begin(tmp_path), begin(tmp_path)
-    told = attempt(live, 0, [2])
+    parts = attempt(live, 0, [2])
     attempt(dead, 0, [3])
     attempt(dead, 1, [4])
     long_ago = time.time() - local.ORPHAN_AGE - 1
@@ -373,16 +373,16 @@ def test_what_a_dead_driver_left_is_swept_by_its_age(tmp_path):
         os.utime(path, (long_ago, long_ago))
     headrace.ShardSet(tmp_path).vacuum()
     assert not dead.home.staging.exists()
-    live.commit([told])
+    live.commit([parts])
     assert rows(tmp_path) == [1, 2]
 
 
 def test_what_was_cut_off_in_a_commit_is_removed_by_the_next(tmp_path):
     job = begin(tmp_path)
-    told = attempt(job, 0, [1])
+    parts = attempt(job, 0, [1])
     # As a driver that was killed when it had taken the parts.
     generation = job.home.generation()
-    generation.take(told)
+    generation.take(parts)
     assert files(tmp_path)
     generation._lock.forget()
     generation._lock = None
@@ -394,12 +394,12 @@ def test_what_was_cut_off_in_a_commit_is_removed_by_the_next(tmp_path):
 
 def test_a_part_that_is_not_as_its_task_said_is_refused(tmp_path):
     job = begin(tmp_path)
-    told = attempt(job, 0, [1])
-    (job.home.staging / told[0].path).write_bytes(b"")
+    parts = attempt(job, 0, [1])
+    (job.home.staging / parts[0].path).write_bytes(b"")
     with pytest.raises(UnwritableError, match="its task wrote"):
-        job.commit([told])
-    (job.home.staging / told[0].path).unlink()
+        job.commit([parts])
+    (job.home.staging / parts[0].path).unlink()
     with pytest.raises(UnwritableError, match="No such file"):
-        job.commit([told])
+        job.commit([parts])
     job.close()
     assert not files(tmp_path)

@@ -57,13 +57,13 @@ def with_checksum(text):
     return blank.replace(b'00000000"\n}', f'{crc32c(blank):08x}"\n}}'.encode())
 
 
-def told(content, name="rows", generation=1):
+def decoded(content, name="rows", generation=1):
     return decode(content, "here", name, generation)
 
 
 def test_what_was_encoded_is_decoded():
     content = encode(METADATA)
-    assert told(content) == METADATA
+    assert decoded(content) == METADATA
     assert with_checksum(content.decode()) == content
     value = json.loads(content)
     assert list(value) == [
@@ -91,7 +91,7 @@ def test_a_partitioned_part_says_its_value():
         )
     )
     metadata = Metadata("rows", 1, METADATA.compression, Limits(), parts)
-    assert told(encode(metadata)) == metadata
+    assert decoded(encode(metadata)) == metadata
 
 
 def test_a_file_that_is_cut_was_never_committed():
@@ -108,11 +108,11 @@ def test_a_changed_byte_is_noticed():
             damaged[at] ^= flip
             assert is_whole(bytes(damaged)), f"byte {at}"
             with pytest.raises(BadSetError, match="here"):
-                told(bytes(damaged))
+                decoded(bytes(damaged))
     for more in (b"\n", b"x", content):
         assert is_whole(content + more)
         with pytest.raises(BadSetError):
-            told(content + more)
+            decoded(content + more)
 
 
 PATH = "rows.parts-00000001/part-00000000.jsonl.zst"
@@ -205,7 +205,7 @@ def test_hostile_metadata_is_refused(good, bad, reason):
     assert good in text
     content = with_checksum(text.replace(good, bad, 1))
     with pytest.raises(BadSetError, match=re.escape(reason)) as raised:
-        told(content)
+        decoded(content)
     assert str(raised.value).startswith("here: ")
     assert "write the set again" in str(raised.value)
 
@@ -217,7 +217,7 @@ def test_hostile_metadata_is_refused(good, bad, reason):
 def test_other_json_is_refused(text):
     tail = ',\n "crc32c": "00000000"\n}\n'
     with pytest.raises(BadSetError):
-        told(with_checksum(text + tail))
+        decoded(with_checksum(text + tail))
 
 
 def test_the_document_shows_what_is_written(tmp_path):

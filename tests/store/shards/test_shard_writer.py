@@ -189,13 +189,13 @@ def test_a_bad_record_is_named_and_leaves_nothing(tmp_path, record, reason):
 
 @pytest.mark.parametrize(("record", "reason"), BAD)
 def test_a_bad_record_can_be_left_out_and_counted(tmp_path, record, reason):
-    told = []
-    for name, on_error in (("skip", "skip"), ("tell", told.append)):
+    errors = []
+    for name, on_error in (("skip", "skip"), ("tell", errors.append)):
         with headrace.ShardWriter(tmp_path, name=name, on_error=on_error) as writer:
             writer.write_many([1, record, 2, record])
         assert (writer.records, writer.skipped) == (2, 2)
         assert list(headrace.open(tmp_path / name)) == [1, 2]
-    assert [error.record for error in told] == [2, 4]
+    assert [error.record for error in errors] == [2, 4]
 
 
 def test_bad_lines_among_good_ones(tmp_path):
