@@ -1,4 +1,4 @@
-"""The function names of the first designs still work."""
+"""Function names of the first designs still work."""
 
 import io
 

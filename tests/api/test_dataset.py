@@ -1,4 +1,4 @@
-"""A data set: values, errors with their place, other processes, changing files."""
+"""Data set: values, errors with their place, other processes, changing files."""
 
 import gzip
 import multiprocessing
@@ -81,7 +81,7 @@ def test_raw_rows_are_bytes_without_their_endings(write):
     assert list(ds) == [row.rstrip(b"\r") for row in MIXED.split(b"\n")]
 
 
-def test_a_mark_is_content_only_behind_byte_zero(write):
+def test_a_byte_order_mark_is_skipped_only_at_byte_zero(write):
     ds = headrace.open(write(b"\xef\xbb\xbf1\n\xef\xbb\xbf2\n"))
     assert ds[0] == 1
     assert ds.raw[1] == b"\xef\xbb\xbf2"
@@ -121,7 +121,7 @@ def test_a_bad_row_says_where_and_why_and_leaves_its_neighbours_alone(write):
         ds.tail(2)
 
 
-def test_bad_rows_can_be_passed_over(write):
+def test_bad_rows_can_be_skipped(write):
     ds = headrace.open(write(BAD + b"{}}\n" + BAD), max_line=20)
     assert [record["a"] for record in ds.records(on_error="skip")] == [1, 3, 1, 3]
     with pytest.raises(BadRowError):
@@ -144,7 +144,7 @@ def test_a_row_over_the_limit_leaves_its_neighbours_alone(write):
     assert stats.first_bad[0].line == 2
 
 
-def test_a_line_of_a_hundred_megabytes_is_reported_and_passed_over(tmp_path):
+def test_a_line_of_a_hundred_megabytes_is_reported_and_skipped(tmp_path):
     path = tmp_path / "data.jsonl"
     with path.open("wb") as file:
         file.write(b"1\n")
@@ -202,7 +202,7 @@ def test_stats_add_up_and_name_the_first_bad_lines(write):
 
 
 @pytest.mark.parametrize("spec", ["none.jsonl", "*.jsonl"])
-def test_what_is_missing_is_named(tmp_path, spec):
+def test_a_missing_source_is_named(tmp_path, spec):
     with pytest.raises(SourceNotFoundError, match=r"\.jsonl: no "):
         headrace.open(tmp_path / spec)
 
@@ -246,7 +246,7 @@ def test_a_directory_without_plain_data_files_is_refused(tmp_path, names):
         headrace.open(tmp_path)
 
 
-def test_a_name_with_signs_of_a_pattern_is_found(tmp_path):
+def test_a_file_whose_name_looks_like_a_pattern_is_found(tmp_path):
     path = tmp_path / "data[1].jsonl"
     path.write_bytes(b"1\n")
     assert list(headrace.open(path)) == [1]
@@ -267,7 +267,7 @@ def test_other_encodings_are_refused_with_the_reason(write, encoding):
 
 
 def until_failure(rows, failure):
-    """Return the rows that came before `failure`, which must come."""
+    """Return the rows before `failure`, which must be raised."""
     delivered = []
     try:
         for row in rows:
@@ -324,7 +324,7 @@ def test_urls_are_read_in_ranges():
         headrace.open("memory://logs/none.jsonl")
 
 
-def test_a_pipe_is_read_in_order_or_kept_when_needed(write):
+def test_a_pipe_supports_rows_by_number(write):
     code = (
         "import headrace\n"
         "ds = headrace.open('-')\n"
@@ -393,7 +393,7 @@ def test_a_pickled_data_set_is_small_and_works(write):
     assert len(pickle.loads(text)) == 5000
 
 
-def test_a_pickled_data_set_means_the_file_as_it_was(write):
+def test_a_pickled_data_set_is_pinned_to_the_state_of_its_file(write):
     path = write(b"1\n2\n")
     text = pickle.dumps(headrace.open(path))
     with path.open("ab") as file:
@@ -421,7 +421,7 @@ def test_many_threads_may_read_at_once(write):
     assert wrong == []
 
 
-# Files that change while they are open
+# Files that change while open
 
 
 @pytest.fixture
@@ -460,7 +460,7 @@ def test_a_file_rewritten_in_place_is_an_error_not_a_wrong_row(numbered):
 
 
 def test_a_file_whose_time_changes_before_its_size_has_grown(numbered, monkeypatch):
-    """A look between the two is like one at a file that was rewritten in place."""
+    """Between the two changes, the file looks as if it was rewritten in place."""
     ds = headrace.open(numbered)
     before = numbered.stat()
     with numbered.open("ab") as file:
@@ -578,7 +578,7 @@ def test_the_public_names_are_there():
 # What a first user ran into
 
 
-def test_rows_between_those_asked_for_are_not_decoded(write):
+def test_a_slice_decodes_only_its_own_rows(write):
     ds = headrace.open(
         write(b"".join(b"%d\n" % row if row != 5 else b"bad\n" for row in range(5000)))
     )
@@ -591,7 +591,7 @@ def test_rows_between_those_asked_for_are_not_decoded(write):
 
 
 @pytest.mark.parametrize("far", [2**63, 2**64, 10**30])
-def test_numbers_beyond_every_file(write, far):
+def test_row_numbers_far_beyond_the_file(write, far):
     ds = headrace.open(write(b"1\n2\n"))
     for row in (far, -far):
         with pytest.raises(RowOutOfRangeError, match=f"no row {row};"):
@@ -609,22 +609,22 @@ def test_a_misspelt_policy_is_refused(write, on_error):
 
 
 @pytest.mark.parametrize("source", [None, b"a.jsonl", 7, "", [""]])
-def test_what_is_no_path_is_refused(source):
+def test_a_source_that_is_not_a_path_is_refused(source):
     with pytest.raises(UsageError, match="a source"):
         headrace.open(source)
 
 
-def test_an_opened_file_is_a_reader(write):
+def test_an_opened_file_is_a_source(write):
     with write(b"1\n2\n").open("rb") as file:
         assert list(headrace.open(file)) == [1, 2]
 
 
-def test_a_row_is_a_number(write):
+def test_an_index_that_is_not_a_number_is_a_type_error(write):
     with pytest.raises(TypeError):
         headrace.open(write(b"1\n"))["x"]
 
 
-def test_our_sidecar_beside_its_data_is_no_source(write):
+def test_a_sidecar_beside_its_data_is_not_a_source(write):
     data = write(b"1\n2\n")
     sidecar = write(b"not data\n", "data.jsonl.ckpt")
     assert len(headrace.open([data, sidecar])) == 2
@@ -654,7 +654,7 @@ def test_a_file_that_claims_to_be_empty_is_read():
     assert headrace.open("/proc/cpuinfo").count() == len(lines)
 
 
-def test_damage_is_not_called_an_early_end(write):
+def test_a_wrong_checksum_is_not_reported_as_a_truncated_file(write):
     rows = b"".join(b'{"id": %d}\n' % row for row in range(1000))
     flipped = bytearray(gzip.compress(rows))
     flipped[-6] ^= 1
@@ -667,7 +667,7 @@ def test_damage_is_not_called_an_early_end(write):
         list(headrace.open(behind))
 
 
-def test_a_line_longer_than_two_gigabytes_is_measured_and_passed_over(tmp_path):
+def test_a_line_longer_than_two_gigabytes_is_measured_and_skipped(tmp_path):
     path = tmp_path / "sparse.jsonl"
     length = (1 << 31) + 12_345
     with path.open("wb") as file:

@@ -1,4 +1,4 @@
-"""``headrace.Graph``: edges and ways of every kind, from every thread."""
+"""``headrace.Graph``: edges and accesses of every kind, from every thread."""
 
 import gzip
 import sys
@@ -54,14 +54,14 @@ def test_edges_of_a_node(graph):
     assert [edge.node for edge in graph.out(7)] == ["a"]
 
 
-def test_neighbours_are_there_once(graph):
+def test_each_neighbour_is_returned_once(graph):
     assert list(graph.neighbors("a")) == ["b", "7"]
     assert list(graph.neighbors("a", direction="out")) == ["b"]
     assert list(graph.neighbors("b", pred="q", direction="in")) == ["a"]
     assert list(graph.neighbors("c")) == ["c"]
 
 
-def test_whether_there_is_a_node(graph):
+def test_membership_of_a_node(graph):
     assert "a" in graph
     assert 7 in graph
     assert "absent" not in graph
@@ -80,7 +80,7 @@ def test_expansions_are_iterators(graph):
     assert [step.node for step in graph.expand(7, 1)] == ["7", "a"]
 
 
-def test_what_an_expansion_says_before_it_began(graph):
+def test_an_expansion_that_has_not_begun_reports_nothing(graph):
     found = graph.expand(["x"], pred=["no"])
     assert (found.missing, found.unknown) == ([], [])
     assert (found.truncated, found.capped) == (False, 0)
@@ -107,7 +107,7 @@ def test_stats(graph):
     assert found.predicates == {"p": 3, "q": 2}
 
 
-# What leads to edges
+# Accesses to edges
 
 
 def test_without_an_index_the_file_is_scanned_once_with_a_warning(source):
@@ -121,7 +121,7 @@ def test_without_an_index_the_file_is_scanned_once_with_a_warning(source):
     assert graph.plan("in").strategy == "scan"
 
 
-def test_no_index_is_looked_for_if_none_is_wanted(source):
+def test_index_false_looks_for_no_index(source):
     source.with_name(source.name + ".jnx.graph").write_bytes(b"not one")
     graph = headrace.GraphIndex.open(source, index=False)
     assert graph.plan().strategy == "scan"
@@ -131,7 +131,7 @@ def test_no_index_is_looked_for_if_none_is_wanted(source):
         headrace.GraphIndex.open(source, index=False, require_index=True)
 
 
-def test_a_stale_graph_and_fresh_keys(source):
+def test_fresh_key_indexes_replace_a_stale_graph_index(source):
     headrace.GraphIndex.build(source, "from", "pred", "to")
     source.write_bytes(ROWS.replace(b'"b"', b'"d"'))
     headrace.KeyIndex.build(source, "from")
@@ -191,14 +191,14 @@ def test_an_expansion_goes_on_where_an_index_turns_out_to_be_damaged(source):
     assert len(graph.shortest_path(0, LEAVES)) == 3
 
 
-def test_a_damaged_index_is_an_error_if_somebody_is_strict(source):
+def test_a_damaged_index_is_an_error_with_require_index(source):
     damaged_late(source)
     graph = headrace.GraphIndex.open(source, require_index=True)
     with pytest.raises(GraphIndexError, match="index build"):
         list(graph.expand(0))
 
 
-def test_key_indexes_that_turn_out_to_be_damaged(source):
+def test_damaged_key_indexes_are_reported_and_change_no_edge(source):
     rows = [b'{"from":%d,"pred":"p","to":%d}\n' % (n % 300, n) for n in range(3000)]
     source.write_bytes(b"".join(rows))
     path = headrace.KeyIndex.build(source, "from").path
@@ -228,7 +228,7 @@ def test_threads_that_find_damage_scan_once(source):
     assert (counts, troubles) == ([LEAVES + 1] * 4, ["scan"])
 
 
-def test_rows_that_change_while_keys_lead_to_them(source):
+def test_a_source_that_changes_under_key_indexes_is_an_error(source):
     headrace.KeyIndex.build(source, "from")
     graph = headrace.GraphIndex.open(source)
     assert [edge.node for edge in graph.out("a")] == ["b", "b"]
@@ -238,7 +238,7 @@ def test_rows_that_change_while_keys_lead_to_them(source):
 
 
 def test_an_index_and_its_file_may_be_replaced_on_the_way(source):
-    """What was begun ends as it began: with the edges that there were."""
+    """An expansion that has begun returns the edges of the old state to its end."""
     rows = b"".join(
         b'{"from":%d,"pred":"p","to":%d}\n' % (n, n + 1) for n in range(20_000)
     )
@@ -304,7 +304,7 @@ def test_a_graph_that_was_closed(source):
 
 
 @pytest.mark.parametrize("field", ["from", "pred", "to"])
-def test_an_edge_has_two_ends(source, field):
+def test_edge_fields_with_only_one_end_are_refused(source, field):
     with pytest.raises(UsageError, match="both ends"):
         headrace.GraphIndex.open(source, **{f"{field}_field": field})
 
@@ -318,7 +318,7 @@ def test_nodes_are_texts_or_whole_numbers(graph):
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress, zstandard.compress])
 def test_edges_of_several_files_are_those_of_all_in_order(source, tmp_path, compress):
-    """What is in a part that cannot be entered in the middle has a place too."""
+    """Rows of a part without seeking have places too."""
     lines = source.read_bytes().splitlines(keepends=True)
     parts = tmp_path / "parts"
     parts.mkdir()
@@ -357,7 +357,7 @@ def test_a_set_without_parts_is_a_graph_without_edges(tmp_path):
         assert graph.location == str(tmp_path / "none")
 
 
-def test_an_index_that_was_named_and_is_not_there_is_told_by_its_name(source):
+def test_a_missing_index_that_was_named_is_reported_by_its_name(source):
     with pytest.raises(GraphIndexError, match="elsewhere: there is no graph index"):
         headrace.GraphIndex.open(source, index="elsewhere", require_index=True).reach()
 
@@ -378,7 +378,7 @@ def test_several_files_have_no_index(tmp_path, source):
         headrace.GraphIndex.open(tmp_path).reach()
 
 
-def test_what_names_no_node_is_refused(graph):
+def test_arguments_that_name_no_node_are_refused(graph):
     for seeds in (b"a", bytearray(b"a"), ["a", b"a"], "\udcff", 1.5):
         with pytest.raises(UsageError):
             graph.expand(seeds)
@@ -392,7 +392,7 @@ def test_what_names_no_node_is_refused(graph):
 
 
 @pytest.mark.parametrize("fields", [["from"], ["from", "to"]])
-def test_key_indexes_know_no_node_that_has_no_edge(source, fields):
+def test_key_indexes_contain_only_nodes_with_edges(source, fields):
     for field in fields:
         headrace.KeyIndex.build(source, field)
     reports = []
@@ -416,7 +416,7 @@ def test_the_fields_of_several_files_are_those_of_the_first_index(tmp_path):
     assert [step.node for step in graph.expand("a")] == ["a", "b", "c"]
 
 
-def test_a_damaged_index_is_told_with_the_fields_that_are_taken(source):
+def test_a_damaged_index_is_reported_with_the_fields_that_are_assumed(source):
     path = headrace.GraphIndex.build(source, "from", "pred", "to").path
     path.write_bytes(path.read_bytes()[:-1])
     problems = []
@@ -443,9 +443,7 @@ def test_an_index_that_is_empty_is_replaced(source):
     assert path.read_bytes() == whole
 
 
-def test_an_index_that_is_replaced_while_it_is_opened_is_looked_at_again(
-    source, monkeypatch
-):
+def test_an_index_replaced_while_it_is_opened_is_opened_again(source, monkeypatch):
     from headrace.api.graph import access
 
     headrace.GraphIndex.build(source, "from", "pred", "to")
@@ -496,7 +494,7 @@ def test_arrow_of_an_index_with_a_delta(graph, source):
     assert table.slice(0, 5).to_pylist() == graph.to_arrow().to_pylist()
 
 
-def test_arrow_of_edges_that_say_nothing(source):
+def test_arrow_of_edges_without_predicates(source):
     graph = headrace.GraphIndex.open(
         source, from_field="from", to_field="to", index=False
     )
@@ -505,7 +503,7 @@ def test_arrow_of_edges_that_say_nothing(source):
     assert len(headrace.GraphIndex.open(source, index=False).to_arrow()) == 0
 
 
-def test_arrow_of_what_is_reached(graph):
+def test_arrow_of_an_expansion(graph):
     found = graph.expand(["a", "absent", "c"], 1)
     table = found.to_arrow()
     assert table.to_pylist() == [
@@ -519,7 +517,7 @@ def test_arrow_of_what_is_reached(graph):
 
 
 @pytest.mark.parametrize("taken", [0, 1])
-def test_a_table_has_all_nodes_and_no_edges(graph, taken):
+def test_a_table_is_refused_after_the_first_node_and_for_trees(graph, taken):
     found = graph.expand("a", emit="nodes" if taken else "tree")
     for _ in range(taken):
         next(found)

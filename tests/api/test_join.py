@@ -58,7 +58,7 @@ def test_a_key_with_more_rows_than_are_held_is_read_when_it_is_needed(
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_more_rows_than_are_held_together(tmp_path, version):
+def test_keys_with_more_rows_than_one_batch(tmp_path, version):
     right = written(
         tmp_path / "r.jsonl",
         [{"k": n % 300, "n": n, "pad": "é" * (n % 90)} for n in range(60_000)],
@@ -87,7 +87,7 @@ def test_long_rows_are_not_all_held(tmp_path):
 @pytest.mark.parametrize(
     "form", ["plain", "gzip, blocks of lines", "zstd, cut anywhere"]
 )
-def test_a_right_side_in_blocks_has_an_index_too(sides, form):
+def test_a_right_side_in_blocks_is_joined_by_its_index(sides, form):
     left, right = sides
     data = right.read_bytes()
     in_memory = b"".join(headrace.open(left).join(right, "k", index=False).lines())
@@ -98,7 +98,7 @@ def test_a_right_side_in_blocks_has_an_index_too(sides, form):
     assert b"".join(joined.lines()) == in_memory
 
 
-def test_what_cannot_be_entered_is_held(sides):
+def test_a_right_side_that_cannot_be_seeked_is_held(sides):
     left, right = sides
     right.write_bytes(gzip.compress(right.read_bytes()))
     with pytest.warns(HeadraceWarning, match="only one seekable file"):
@@ -126,13 +126,13 @@ def test_an_index_with_other_limits_is_not_used(sides):
     assert longer.plan.strategy == "index"
 
 
-def test_an_index_that_is_found_damaged_on_the_way_is_given_up(tmp_path):
+def test_an_index_found_damaged_during_the_join_is_abandoned(tmp_path):
     rows = [{"k": n, "r": n} for n in range(20_000)]
     right = written(tmp_path / "r.jsonl", rows)
     left = written(tmp_path / "l.jsonl", [{"k": n} for n in range(20_000)])
     index = headrace.KeyIndex.build(right, "k").path
     content = bytearray(index.read_bytes())
-    # A block in the middle: others are met before it.
+    # A block in the middle: the join reads others before it.
     content[len(content) // 3] ^= 1
     index.write_bytes(content)
     joined = headrace.open(left).join(right, "k", index=True)
@@ -166,7 +166,7 @@ def test_a_join_can_be_written_and_read_again(sides, tmp_path):
     assert joined.to_arrow().column_names == ["k", "l", "r"]
 
 
-def test_bad_rows_go_where_they_are_sent(sides, tmp_path):
+def test_bad_rows_go_to_a_function_or_a_file(sides, tmp_path):
     left, right = sides
     left.write_bytes(b"oops\n" + left.read_bytes())
     rejected = []

@@ -55,7 +55,7 @@ def test_the_codec_is_that_of_the_name(tmp_path, name):
     ("name", "tool"),
     [("rows.jsonl", "cat"), ("rows.jsonl.gz", "zcat"), ("rows.jsonl.zst", "zstdcat")],
 )
-def test_nothing_is_a_file_that_tools_read_as_empty(tmp_path, name, tool):
+def test_a_file_without_records_is_empty_for_other_tools(tmp_path, name, tool):
     path = tmp_path / name
     with headrace.LineWriter(path):
         pass
@@ -125,7 +125,7 @@ def test_bad_records(tmp_path):
     assert list(headrace.open(path)) == [1, 2]
 
 
-def test_an_old_sidecar_of_ours_goes_and_that_of_others_stays(tmp_path):
+def test_an_old_sidecar_is_removed_and_a_foreign_file_stays(tmp_path):
     path = tmp_path / "rows.jsonl"
     sidecar = tmp_path / "rows.jsonl.ckpt"
     sidecar.write_bytes(b'{"magic":"NDCK"}')
@@ -150,7 +150,9 @@ def test_any_row_is_reached_through_the_sidecar(tmp_path, name):
         assert headrace.open(path)[1234] == first + 1234
 
 
-def test_a_sidecar_that_cannot_be_written_is_done_without(tmp_path, monkeypatch):
+def test_a_file_is_complete_without_a_sidecar_that_cannot_be_written(
+    tmp_path, monkeypatch
+):
     path = tmp_path / "rows.jsonl.gz"
 
     def fail(*_args):
@@ -165,7 +167,7 @@ def test_a_sidecar_that_cannot_be_written_is_done_without(tmp_path, monkeypatch)
     assert [each.name for each in tmp_path.iterdir()] == [path.name]
 
 
-def test_behind_a_link_the_file_is_replaced(tmp_path):
+def test_the_target_of_a_link_is_replaced(tmp_path):
     (tmp_path / "real.jsonl").write_bytes(b"1\n")
     link = tmp_path / "link.jsonl"
     link.symlink_to(tmp_path / "real.jsonl")
@@ -189,7 +191,7 @@ def test_what_cannot_be_written(tmp_path):
     assert names(tmp_path) == []
 
 
-def test_options_are_those_of_a_set(tmp_path):
+def test_options_are_checked_as_for_a_set(tmp_path):
     with pytest.warns(HeadraceWarning, match="level 42") as caught:
         writer = headrace.LineWriter(tmp_path / "rows.jsonl.gz", level=42)
     assert [each.filename for each in caught] == [__file__]

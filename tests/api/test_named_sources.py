@@ -67,13 +67,13 @@ def test_answers(orders, users, query, answers):
     with headrace.open(orders) as ds:
         result = ds.query(query, names={"u": users}, nulls="emit")
         if answers is None:
-            # Without on: it is the join of texts.
+            # Without `on:`, `join` joins texts.
             assert "Ada" not in str(result.to_list())
         else:
             assert result.to_list() == answers
 
 
-def test_each_row_by_itself_knows_names_too(orders, users):
+def test_a_row_query_reads_named_sources(orders, users):
     with headrace.open(orders) as ds:
         result = ds.query("{id, of: @u.len()}", stream=False, names={"u": users})
         assert result.to_list() == [{"id": n, "of": 2} for n in (7, 8, 9)]
@@ -118,7 +118,7 @@ def test_a_bad_row_of_a_named_source_is_named(tmp_path, orders):
 
 
 @pytest.mark.parametrize("hint", [0, 10**9])
-def test_an_error_behind_a_join_has_the_line_of_the_left_row(orders, users, hint):
+def test_an_error_after_a_join_has_the_line_of_the_left_row(orders, users, hint):
     query = "$.lookup(@u, on: user == id, as: u).map(1 / (id - 9))"
     with headrace.open(orders) as ds, pytest.raises(RowFailedError) as caught:
         ds.query(query, names={"u": users}, size_hints={"u": hint}).to_list()
@@ -158,7 +158,7 @@ def test_the_smaller_side_is_held(tmp_path):
     left, right = big(tmp_path / "l", 10, 4990), big(tmp_path / "r", 5000)
     query = "$.join(@r, on: k).map(k)"
     with headrace.open(left) as ds:
-        # By the sizes of the files only what the left side asks for is held.
+        # By the sizes of the files, only right rows with keys of the left side are held.
         result = ds.query(query, names={"r": right}, memory="20KiB")
         assert result.to_list() == list(range(4990, 5000))
         assert result.report.counts.rows == 10
@@ -199,7 +199,7 @@ def test_functions_of_named_sources(orders, users):
     query = "$.join(@u, on: user == id).map(id)"
     assert compat.run_ndjson_named(sources, query, out) == 2
     assert out.getvalue() == b"1\n1\n"
-    # The one called main is $, wherever it stands.
+    # The source called main is `$`, wherever it stands in the list.
     swapped = [("u", users), ("main", orders)]
     assert compat.collect_ndjson_named(swapped, "$.count()") == [3]
     assert compat.collect_ndjson_named([("a", users)], "[@a.len(), $.len()]") == [

@@ -1,4 +1,4 @@
-"""The public face: every name has an example that runs, and docs/python.md shows it as it is."""
+"""Public names: each has an example that runs, and docs/python.md has its signature."""
 
 import ast
 import doctest
@@ -42,7 +42,7 @@ BETWEEN_LAYERS = {
 
 
 def used():
-    """Return every attribute that examples in documents use, and the name before it."""
+    """Return every attribute in the examples of documents, and the name before its dot."""
     found = set()
     for block in (each for path in DOCUMENTS for each in blocks(path)):
         if block.kind == "python" and block.text.startswith(">>> "):
@@ -59,7 +59,7 @@ def used():
 
 
 def public(kind):
-    """Return the public methods and properties of a class, without those of other layers."""
+    """Return the public methods and properties of a class, without those for other layers."""
     names = {
         name
         for base in kind.__mro__

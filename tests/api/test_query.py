@@ -1,4 +1,4 @@
-"""Queries: how much is read for them, and how often they are planned."""
+"""Queries: how many bytes they read, and how often they are planned."""
 
 import pytest
 
@@ -40,7 +40,7 @@ def test_what_needs_few_rows_reads_one_buffer(large, query, answers):
 @pytest.mark.parametrize(
     "query", ["$.id", "$.rows().map(id)", "$.rows().sort(id)", "$.rows().reverse()"]
 )
-def test_no_answer_is_wanted(tmp_path, query):
+def test_a_limit_of_zero_gives_no_answers(tmp_path, query):
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'{"id": 1}\n{"id": 2}\n')
     with headrace.open(path) as ds:
@@ -108,9 +108,9 @@ def test_a_query_is_planned_once_for_all_sources(large, tmp_path):
         "{n: s.count(), total: t, last: s.last().id}",
     ],
 )
-def test_several_questions_are_one_pass(large, query):
+def test_several_subqueries_share_one_pass(large, query):
     with large.open("rb") as pipe:
-        # A pipe cannot be read twice, and hardly anything may be held.
+        # A pipe cannot be read twice, and memory for rows is too small.
         result = headrace.open(pipe).query(query, memory="1KiB")
         assert result.to_list() == [
             {"n": 100_000, "total": 4_999_950_000, "last": 99_999}
@@ -118,7 +118,7 @@ def test_several_questions_are_one_pass(large, query):
         assert result.report.counts.rows == 100_000
 
 
-def test_a_bad_row_is_said_once_however_many_questions_there_are(tmp_path):
+def test_a_bad_row_is_reported_once_for_several_subqueries(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'{"x": 1}\nnonsense\n{"x": 0}\n')
     query = "{n: $.count(), s: $.sum(x), q: $.map(1 / x).count()}"
@@ -133,7 +133,7 @@ def test_a_bad_row_is_said_once_however_many_questions_there_are(tmp_path):
             ds.query(query, stream=True).to_list()
 
 
-def test_questions_in_both_directions(large):
+def test_subqueries_in_both_directions(large):
     query = "[$.rows().first().id, $.rows().reverse().first().id]"
     with headrace.open(large) as ds:
         assert ds.query(query).to_list() == [[0, 99_999]]
@@ -173,7 +173,7 @@ def test_a_misspelt_option_is_refused(large, options, said):
         ("$[*].t.accumulate((x, y) => x + y)", [[3, 4, 5], [2, 5], []]),
     ],
 )
-def test_what_follows_each_is_about_each(tmp_path, query, answers):
+def test_steps_after_each_run_on_each_element(tmp_path, query, answers):
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'{"t": [3, 1, 1]}\n{"t": [2, 3]}\n{}\n')
     with headrace.open(path) as ds:
@@ -193,7 +193,7 @@ def test_counts_by_key_hold_keys_only(large):
             ds.query("$.rows().count_by(id)", memory="1KiB").to_list()
 
 
-def test_an_element_that_fails_was_taken_all_the_same(tmp_path):
+def test_an_element_that_fails_counts_as_taken(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'{"x": 0}\nnonsense\n')
     with headrace.open(path) as ds:

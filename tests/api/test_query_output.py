@@ -1,4 +1,4 @@
-"""What becomes of answers: formats, files, data frames, and rows that have none."""
+"""Output of queries: formats, files, data frames, and rows without an answer."""
 
 import base64
 import csv
@@ -32,7 +32,7 @@ from headrace.kernel.rows import codecs
 
 @pytest.fixture
 def ask(tmp_path):
-    """Ask rows for themselves, or something else."""
+    """Return a function that runs a query over rows [default: `$`]."""
 
     def ask(rows, query="$", **options):
         path = tmp_path / "rows.jsonl"
@@ -88,7 +88,7 @@ def test_every_codec_of_the_core_can_be_written():
         ("a", "json", ("json", "none")),
     ],
 )
-def test_the_name_of_a_file_chooses(path, format, chosen):
+def test_the_file_name_chooses_format_and_codec(path, format, chosen):
     found = target(path, format)
     assert (found.format.name, found.codec) == chosen
 
@@ -103,7 +103,7 @@ def test_the_name_of_a_file_chooses(path, format, chosen):
         ("a.csv", "xml", "there are ndjson, json, raw, table, csv, tsv, parquet"),
     ],
 )
-def test_a_name_that_chooses_nothing_is_refused(path, format, said):
+def test_a_file_name_without_a_known_format_is_refused(path, format, said):
     with pytest.raises(UsageError, match=said):
         target(path, format)
 
@@ -130,7 +130,7 @@ def test_json_of_one_value_is_an_array_too(ask):
     assert text(ask(MANY, "$.count()", stream=True), "json") == "[\n3000\n]\n"
 
 
-def test_what_passes_through_keeps_its_text(ask):
+def test_values_that_pass_through_keep_their_text(ask):
     rows = [b'{"a":   1.50}', b'{"a": 12345678901234567890.10}']
     both = ",\n".join(row.decode() for row in rows)
     assert text(ask(rows), "json") == f"[\n{both}\n]\n"
@@ -177,7 +177,7 @@ def test_csv_columns(ask, rows, query, written):
     assert text(ask(rows, query), "csv") == written
 
 
-def test_nulls_are_rows_of_csv_without_anything(ask):
+def test_nulls_are_csv_rows_of_empty_cells(ask):
     result = ask([{"a": 1, "b": 2}, None, {"b": 3}], nulls="emit")
     assert text(result, "csv") == "a,b\r\n1,2\r\n,\r\n,3\r\n"
 
@@ -217,7 +217,7 @@ def test_columns_that_the_query_names_are_known_from_the_start(ask, query, optio
 @pytest.mark.parametrize(
     "query", ["{a, ...$}", '{["a"]: 1}', "$.rows().map({a}).map($)", "{a} if a else $"]
 )
-def test_columns_that_depend_on_the_rows_are_those_of_the_rows(ask, query):
+def test_columns_not_named_by_the_query_come_from_the_rows(ask, query):
     rows = records(text(ask([{"a": 1, "b": 2}], query), "csv"))
     assert rows[0] == [name for name in ("a", "b") if name in rows[0]]
 
@@ -229,7 +229,7 @@ def test_an_array_of_a_row_is_one_answer(ask):
 
 
 def test_columns_do_not_depend_on_how_the_rows_were_read(ask, tmp_path):
-    """Batches begin small: the first of them does not make the header."""
+    """The first batch is small, and does not alone decide the header."""
     rows = [{"a": n} for n in range(500)] + [{"b": 1}]
     assert text(ask(rows), "csv").startswith("a,b\r\n")
     rows = [{"a": "x" * 3000} for _ in range(999)] + [{"b": 1}]
@@ -256,7 +256,7 @@ def test_table(ask):
     assert result.notes == []
 
 
-def test_a_table_of_nothing_is_nothing(ask):
+def test_a_table_without_rows_is_empty_text(ask):
     assert text(ask([]), "table") == ""
 
 
@@ -269,7 +269,7 @@ def test_columns_of_a_table_grow_with_later_values(ask):
     assert result.notes == []
 
 
-def test_what_a_table_does_not_show_is_said(ask):
+def test_a_table_reports_what_it_does_not_show(ask):
     result = ask([{"a": "x" * 50}, *({"a": 1} for _ in range(999)), {"b": 1}])
     lines = text(result, "table").splitlines()
     assert lines[2] == "x" * 39 + "…"
@@ -355,7 +355,7 @@ def test_a_column_without_a_type_is_json(ask, column, texts, why):
 
 
 @pytest.mark.parametrize("rows", [[], [{}], [None], [1, None], MANY])
-def test_as_many_rows_as_answers(ask, rows):
+def test_a_table_has_a_row_for_each_answer(ask, rows):
     result = ask(rows, nulls="emit")
     assert parquet(result).num_rows == result.to_arrow().num_rows == len(rows)
 
@@ -564,7 +564,7 @@ def test_a_file_is_compressed_as_its_name_says(ask, tmp_path, ending):
     assert path.read_bytes() == first
 
 
-def test_compressed_files_are_read_by_others(ask, tmp_path):
+def test_compressed_files_are_read_by_other_tools(ask, tmp_path):
     ask(MANY).write(tmp_path / "a.csv.gz")
     ask(MANY).write(tmp_path / "a.json.zst")
     lines = gzip.decompress((tmp_path / "a.csv.gz").read_bytes()).split(b"\r\n")
@@ -585,7 +585,7 @@ def test_a_file_appears_whole_or_not_at_all(ask, tmp_path):
     assert [path.read_text() for path in folder.iterdir()] == ["before"]
 
 
-def test_what_is_read_can_be_replaced(ask, tmp_path):
+def test_the_source_of_a_query_can_be_its_output(ask, tmp_path):
     path = tmp_path / "rows.jsonl"
     assert ask(MANY, "$.n").write(path) == 3000
     assert list(headrace.open(path)) == list(range(3000))
@@ -599,12 +599,12 @@ def test_a_link_stays_a_link(ask, tmp_path):
 
 
 @pytest.mark.parametrize("path", ["/dev/null", "."])
-def test_what_is_no_file_is_not_replaced(ask, path):
+def test_a_path_that_is_not_a_regular_file_is_refused(ask, path):
     with pytest.raises(UsageError, match="name a file"):
         ask([1]).write(path, "ndjson")
 
 
-def test_a_full_disk_is_named_and_nothing_left(ask, tmp_path):
+def test_a_full_disk_is_reported_and_leaves_no_file(ask, tmp_path):
     resource = pytest.importorskip("resource")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     (tmp_path / "out").mkdir()
@@ -685,7 +685,7 @@ def test_a_run_that_fails_leaves_no_file_of_bad_rows(ask, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["rows.jsonl"]
 
 
-def test_errors_without_collecting_are_a_mistake(ask, tmp_path):
+def test_errors_without_on_error_collect_is_refused(ask, tmp_path):
     with pytest.raises(UsageError, match="collect"):
         ask([1], errors=tmp_path / "bad.jsonl")
 

@@ -1,4 +1,4 @@
-"""Mistakes and edges that once had a wrong or an unhelpful answer."""
+"""Mistakes and edge cases that once had a wrong or an unhelpful answer."""
 
 import errno
 import gzip
@@ -146,9 +146,7 @@ def test_a_limit_that_no_file_can_keep_is_refused_at_once(tmp_path, make):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_fails_after_the_commit_does_not_say_that_the_old_set_is_there(
-    tmp_path, monkeypatch
-):
+def test_a_failure_after_the_commit_does_not_report_the_old_set(tmp_path, monkeypatch):
     with headrace.ShardWriter(tmp_path) as writer:
         writer.write(1)
     writer = headrace.ShardWriter(tmp_path)
@@ -169,7 +167,7 @@ def test_what_fails_after_the_commit_does_not_say_that_the_old_set_is_there(
     assert list(headrace.open(tmp_path)) == [2]
 
 
-def test_a_missing_directory_is_named_by_the_file_that_was_asked_for(write, tmp_path):
+def test_a_missing_directory_is_reported_with_the_requested_file(write, tmp_path):
     from headrace.api.recompress import recompress
 
     path = write(b"1\n")
@@ -178,7 +176,7 @@ def test_a_missing_directory_is_named_by_the_file_that_was_asked_for(write, tmp_
     assert str(raised.value).startswith(f"{tmp_path}/missing/x.zst: cannot be written")
 
 
-def test_a_bad_row_advises_what_a_reader_of_rows_can_do(write):
+def test_the_advice_for_a_bad_row_fits_a_reader_of_rows(write):
     with pytest.raises(HeadraceError, match=r"ds\.raw has its bytes") as raised:
         headrace.open(write(b"1\n{\n"))[1]
     assert "on_error='skip' (--on-error skip)" not in str(raised.value)
@@ -238,7 +236,7 @@ def test_what_a_killed_writer_left_is_removed_and_what_is_written_stays(
         os.utime(tmp_path / name, (1, 1))
     os.utime(
         tmp_path / others[-1]
-    )  # it may be that of a writer that has yet to lock it
+    )  # it may belong to a writer that has not locked it yet
     living = next(
         each for each in tmp_path.glob(".x*") if each.name not in dead + others
     )
@@ -258,9 +256,9 @@ def test_what_a_killed_writer_left_is_removed_and_what_is_written_stays(
     assert list(headrace.open(path)) == [5]
 
 
-def test_damage_is_not_said_to_be_nearer_than_it_is(write):
+def test_damage_is_reported_no_more_precisely_than_known(write):
     packed = bytearray(gzip.compress(b"".join(b"%d\n" % n for n in range(100_000))))
-    packed[-8] ^= 1  # its checksum, which is compared at the end of all
+    packed[-8] ^= 1  # its checksum, which is compared at the end of the file
     with pytest.raises(HeadraceError, match="rows from somewhere before it on may be"):
         list(headrace.open(write(bytes(packed), "a.jsonl.gz")))
 

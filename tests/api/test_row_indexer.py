@@ -1,4 +1,4 @@
-"""The row index: what it answers, and how its build ends."""
+"""Row index: its answers, and how its build ends."""
 
 import bz2
 import gzip
@@ -126,7 +126,7 @@ def test_several_files_are_refused(write, tmp_path):
 
 
 def test_rows_can_be_read_while_the_build_goes_on(write):
-    """Answers during the build are those of the part already scanned, and never wrong."""
+    """Answers during the build come from the part already scanned, and are never wrong."""
     path = write(TEN_THOUSAND * 20)
     expected = [
         TEN_THOUSAND.index(b'{"id": %d}\n' % row) for row in range(0, 10_000, 1000)
@@ -156,7 +156,7 @@ def test_the_first_page_is_signalled(write, data):
 
 
 def test_the_first_page_does_not_wait_for_a_thousand_rows(write):
-    """A first chunk of long lines is a page already."""
+    """A first chunk of few long lines counts as a page."""
     indexer = RowIndexer(write(b"x" * (4 << 20)))
     indexer.start()
     assert indexer.wait_for_first_page(10)
@@ -164,7 +164,7 @@ def test_the_first_page_does_not_wait_for_a_thousand_rows(write):
 
 
 class _Endless:
-    """A build that goes on until it is told to stop."""
+    """A build that continues until it is cancelled."""
 
     copy = None
 
@@ -206,7 +206,7 @@ def test_cancelling_before_the_start_ends_every_wait(write):
     assert not indexer.complete
 
 
-def test_no_step_of_a_cancelled_build_comes_later():
+def test_a_cancelled_build_reports_no_later_progress():
     index = RowIndex(1000)
     build = _Endless(index)
     job = IndexJob("endless", index, build)
@@ -263,7 +263,7 @@ def test_a_file_that_grows_is_indexed_up_to_where_it_was(write):
 
 
 def test_the_build_releases_the_gil(tmp_path):
-    """Another thread sees how far one single call into the core has come."""
+    """Another thread sees the progress of one single call into the core."""
     from headrace.kernel.rows import File
 
     path = tmp_path / "sparse.jsonl"
@@ -328,7 +328,7 @@ def test_files_of_blocks_have_offsets_too(tmp_path):
 
 @pytest.mark.parametrize("moment", range(8))
 def test_a_forked_child_scans_by_itself(tmp_path, moment):
-    """At any moment of the parent's scan, whose locks are held by a thread that is not there."""
+    """The fork may come at any moment of the scan: its thread does not exist in the child."""
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'{"some": "row"}\n' * 1_500_000)
     indexer = RowIndexer(path)

@@ -1,4 +1,4 @@
-"""Promises about the whole tree that no single module can keep."""
+"""Rules about the whole source tree."""
 
 import subprocess
 import sys

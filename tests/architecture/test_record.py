@@ -1,4 +1,4 @@
-"""Records are compared with dataclasses, which they stand for."""
+"""Records behave like the dataclasses that they replace."""
 
 import copy
 import dataclasses
@@ -59,7 +59,7 @@ CALLS = [
 
 
 @pytest.mark.parametrize(("args", "given"), CALLS)
-def test_a_record_is_as_the_dataclass_of_its_fields(args, given):
+def test_a_record_behaves_like_the_dataclass_of_its_fields(args, given):
     ours, plain = Edge(*args, **given), PlainEdge(*args, **given)
     assert repr(ours) == repr(plain).replace("PlainEdge", "Edge")
     for name in ("place", "to", "weight", "notes"):

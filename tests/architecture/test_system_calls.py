@@ -1,4 +1,4 @@
-"""Writers make their system calls where tests can fail them: `store/files/system.py`."""
+"""Writers make system calls only through `store/files/system.py`, where tests inject faults."""
 
 import ast
 import os
@@ -30,7 +30,7 @@ def is_mode_of_writing(argument):
 
 
 def changes(path):
-    """Yield the calls in a file that change files."""
+    """Yield the calls in a module that change files."""
     for node in ast.walk(ast.parse(path.read_text())):
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Name(module), attr=name)) if (
@@ -38,7 +38,7 @@ def changes(path):
             ):
                 if name in OF_MODULES[module]:
                     yield f"{module}.{name}"
-            # A text has `replace` with two arguments as well, and nothing called rename.
+            # Strings have a `replace` with two arguments as well, but no `rename`.
             case ast.Call(func=ast.Attribute(attr=name), args=args):
                 on_seam = ast.unparse(node.func).startswith("system.calls.")
                 moves = name == "rename" or (name == "replace" and len(args) == 1)

@@ -1,4 +1,4 @@
-"""The picture of the README is what kept runs give."""
+"""The charts of the README are drawn from the kept runs."""
 
 import xml.etree.ElementTree as ElementTree
 

@@ -1,4 +1,4 @@
-"""The table of the README is what the kept comparison gives, and what we still do."""
+"""The table of the README shows the kept comparison, and Headrace still behaves like it."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The data sets are what they promise, and the same every time."""
+"""Generated data sets have the promised properties, and the same bytes every time."""
 
 import hashlib
 import json
@@ -50,7 +50,7 @@ def test_rows_are_about_as_long_as_promised(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_a_file_is_as_large_as_asked_and_a_row_at_most(name, tmp_path):
+def test_a_file_has_the_requested_size_to_within_a_row(name, tmp_path):
     data = data_file(name, SMALL, folder=tmp_path).read_bytes()
     wanted = SMALL.amount if name != "customers" else SMALL.amount // 10
     assert len(data) == pytest.approx(wanted, abs=3000)
@@ -59,13 +59,13 @@ def test_a_file_is_as_large_as_asked_and_a_row_at_most(name, tmp_path):
 
 @pytest.mark.parametrize("name", sorted(set(ROWS) - {"customers"}))
 @pytest.mark.parametrize("count", [1, 4096, 5000])
-def test_rows_can_be_asked_for_by_number(name, count, tmp_path):
+def test_a_number_of_rows_can_be_requested(name, count, tmp_path):
     path = data_file(name, Extent(count, "rows"), folder=tmp_path)
     assert path.read_bytes().count(b"\n") == count
 
 
 @pytest.mark.parametrize("name", sorted(set(ROWS) - {"edges"}))
-def test_every_row_is_another_one(name, tmp_path):
+def test_no_two_rows_are_equal(name, tmp_path):
     lines = data_file(name, SMALL, folder=tmp_path).read_bytes().splitlines()
     assert len(set(lines)) == len(lines)
 
@@ -86,7 +86,7 @@ def test_few_nodes_have_most_edges(tmp_path):
     edges = rows(data_file("edges", Extent(50_000, "rows"), folder=tmp_path))
     degrees = Counter(edge["from"] for edge in edges)
     busiest = sum(count for _, count in degrees.most_common(50))
-    # The 50 first of 5,000 nodes: 1 % of them, by the fourth root a third of the edges.
+    # The first 50 of 5,000 nodes: 1 % of the nodes have 0.01 ** 0.25 of the edges.
     assert busiest / len(edges) == pytest.approx(0.01**0.25, abs=0.03)
 
 

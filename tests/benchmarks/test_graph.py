@@ -1,4 +1,4 @@
-"""Everyone who is asked in the suite about graphs is asked the same, and answers."""
+"""All candidates of the graph suite give the same answer to the same question."""
 
 import json
 
@@ -26,7 +26,7 @@ def made(edges):
     return graph.build(graph.Settings(EDGES * graph.BYTES_PER_EDGE, 1000, 1))
 
 
-def test_everybody_gives_the_same_answer(made):
+def test_all_candidates_give_the_same_answer(made):
     assert len(made.questions) == 4
     for question in made.questions:
         answers = set()
@@ -56,7 +56,7 @@ def test_the_answers_are_right(edges, made):
     assert out.answer == value_digest(found)
 
 
-def test_targets_are_about_who_is_asked(made):
+def test_targets_name_candidates_of_the_suite(made):
     names = {each.name for question in made.questions for each in question.candidates}
     assert {target.subject.candidate for target in made.targets} <= names
     assert len(made.targets) == 6

@@ -1,4 +1,4 @@
-"""Everyone who is asked in the suites about keys is asked the same, and answers."""
+"""All candidates of the key index suites give the same answer to the same question."""
 
 import json
 
@@ -16,7 +16,7 @@ def narrow(tmp_path, monkeypatch):
     return data_file("narrow", Extent(500, "rows"), folder=tmp_path)
 
 
-def test_everybody_indexes_all_rows(narrow):
+def test_all_candidates_index_all_rows(narrow):
     found = [
         key_index.headrace_build(str(narrow), version, threads)
         for version in (1, 2)
@@ -28,7 +28,7 @@ def test_everybody_indexes_all_rows(narrow):
     assert not list(narrow.parent.glob("tmp*"))
 
 
-def test_everybody_finds_the_same_rows(narrow):
+def test_all_candidates_find_the_same_rows(narrow):
     candidates = key_get.candidates(narrow)
     answers = set()
     for candidate in candidates:
@@ -55,7 +55,7 @@ def test_sets_and_files_have_the_same_rows(narrow, monkeypatch):
         assert len(answers) == 1, question.label
 
 
-def test_targets_are_about_who_is_asked(narrow, monkeypatch):
+def test_targets_name_candidates_of_the_suite(narrow, monkeypatch):
     for suite in (key_index, key_get, set_index):
         monkeypatch.setattr(suite, "data_file", lambda *_: narrow)
         made = suite.build(key_index.Settings(1000, 1000, 1))

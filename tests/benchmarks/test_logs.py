@@ -1,4 +1,4 @@
-"""Everyone who is asked in the suites about logs is asked the same, and answers."""
+"""All candidates of the log suites give the same answer to the same question."""
 
 import json
 
@@ -29,13 +29,13 @@ def answers(question):
         yield outcome.answer
 
 
-def test_records_are_as_long_as_is_said():
+def test_records_have_the_stated_length():
     made = log_write.records(1000)
     assert {len(record) + 1 for record in made} == {200}
     assert [json.loads(record)["id"] for record in made] == list(range(1000))
 
 
-def test_everybody_writes_the_same(tmp_path):
+def test_all_candidates_write_the_same(tmp_path):
     made = log_write.build(SMALL)
     expected = [3 * 200_000, 200_000, 5000]
     assert [set(answers(question)) for question in made.questions] == [
@@ -44,7 +44,7 @@ def test_everybody_writes_the_same(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["log-1000000"]
 
 
-def test_everybody_reads_the_same():
+def test_all_candidates_read_the_same():
     line, opening, replay = log_read.build(SMALL).questions
     assert len(set(answers(line))) == 1
     last = log_write.records(log_read.LAST)[-1]
@@ -54,7 +54,7 @@ def test_everybody_reads_the_same():
 
 
 @pytest.mark.parametrize("suite", [log_read, log_write])
-def test_targets_are_about_who_is_asked(suite):
+def test_targets_name_candidates_of_the_suite(suite):
     made = suite.build(SMALL)
     names = {each.name for question in made.questions for each in question.candidates}
     assert made.targets

@@ -1,4 +1,4 @@
-"""Everyone who is asked in the suite `query` is asked the same."""
+"""All candidates of the suite `query` give the same answer to the same question."""
 
 import json
 import shutil
@@ -29,7 +29,7 @@ def _answers_elsewhere(monkeypatch, tmp_path):
 
 
 def slow_answer(rows, name, task, care):
-    """By parsing every line."""
+    """Return the answer to a task, computed by parsing every line."""
     shape = SHAPES[name]
     lines = rows.read_bytes().splitlines()
 
@@ -49,7 +49,7 @@ def slow_answer(rows, name, task, care):
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_headrace_answers_what_is_asked(shaped, task):
+def test_headrace_gives_the_expected_answer(shaped, task):
     rows, name = shaped
     expected = slow_answer(rows, name, task, "exactly")
     outcome = query.headrace_probe(str(rows), name, task, "exactly")
@@ -59,7 +59,7 @@ def test_headrace_answers_what_is_asked(shaped, task):
 
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("form", ["columns", "text"])
-def test_duckdb_is_asked_the_same(shaped, task, form):
+def test_duckdb_gives_the_same_answer(shaped, task, form):
     pytest.importorskip("duckdb")
     rows, name = shaped
     outcome = query.duckdb_probe(str(rows), name, task, form)
@@ -67,7 +67,7 @@ def test_duckdb_is_asked_the_same(shaped, task, form):
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_polars_is_asked_the_same(shaped, task):
+def test_polars_gives_the_same_answer(shaped, task):
     pytest.importorskip("polars")
     rows, name = shaped
     outcome = query.polars_probe(str(rows), name, task, "exactly")
@@ -76,14 +76,14 @@ def test_polars_is_asked_the_same(shaped, task):
 
 @pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not installed")
 @pytest.mark.parametrize("task", TASKS)
-def test_jq_is_asked_the_same(shaped, task):
+def test_jq_gives_the_same_answer(shaped, task):
     rows, name = shaped
     outcome = run_once(query.jq_candidate(rows, SHAPES[name], task))
     assert outcome.answer == slow_answer(rows, name, task, "loosely")
 
 
 @pytest.mark.parametrize("task", ["rare", "half"])
-def test_one_row_in_a_hundred_and_one_in_two(shaped, task):
+def test_bounds_select_one_row_in_a_hundred_and_one_in_two(shaped, task):
     rows, name = shaped
     outcome = query.headrace_query(SHAPES[name], task)[0] + ".count()"
     counted = query_bounds.headrace_few(str(rows), outcome)
@@ -103,7 +103,7 @@ def test_a_few_rows_take_one_buffer(shaped, text):
         assert ours.figures["bytes_read"] <= query_bounds.LIMIT
 
 
-def test_every_question_has_someone_to_beat(monkeypatch, tmp_path):
+def test_every_question_has_a_reference_to_beat(monkeypatch, tmp_path):
     monkeypatch.setattr(
         "benchmarks.suites.query.data_file", lambda *_: tmp_path / "rows"
     )

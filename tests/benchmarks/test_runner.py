@@ -1,4 +1,4 @@
-"""Nothing is timed before all agree, and the figures are right."""
+"""Candidates are timed only after all agree, and the figures are right."""
 
 import platform
 import sys
@@ -53,7 +53,7 @@ def asking(*candidates):
 
 
 def made_up(question_sizes, **times):
-    """A result of candidates `question__name` with these times."""
+    """Return a result with these times of candidates, called `question__name`."""
     refs = {Ref(*name.split("__")): found for name, found in times.items()}
     questions = tuple(Question(label, (), s) for label, s in question_sizes.items())
     runs = {
@@ -220,7 +220,7 @@ def test_a_target_that_is_not_met_is_shouted():
     assert "**NOT met**" in text
 
 
-def test_a_record_tells_nothing_about_the_place():
+def test_a_record_contains_no_path_and_no_host_name():
     script = "print(1)"
     here = program("a", sys.executable, "-c", script, ROOT / "pyproject.toml")
     result = run(asking(here, program("gone", "/opt/no/such/program")), rounds=2)

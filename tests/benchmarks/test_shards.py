@@ -1,4 +1,4 @@
-"""Everyone who is asked in the suites about shards is asked the same, and answers."""
+"""All candidates of the shard suites give the same answer to the same question."""
 
 import gzip
 import hashlib
@@ -35,7 +35,7 @@ SMALL = Settings(size=700_000, large=700_000, rounds=1)
 
 
 def run_here(candidate):
-    """As `run_once`, but a probe in this process: to start one for each takes long."""
+    """Run a candidate like `run_once`, but run probes in this process, which is faster."""
     if candidate.argv[1:3] != ("-m", "benchmarks.probe"):
         return run_once(candidate)
     where, arguments = candidate.argv[3:]
@@ -66,7 +66,7 @@ def answer_of(data):
 
 
 @pytest.mark.parametrize("suite", SUITES, ids=lambda each: each.SUITE.name)
-def test_all_agree_and_the_targets_are_about_them(suite, tmp_path):
+def test_all_candidates_agree_and_targets_name_them(suite, tmp_path):
     result = run(suite.build(SMALL), rounds=1)
     candidates = {*result.runs, *result.left_out}
     assert result.benchmark.targets
@@ -83,7 +83,7 @@ def test_all_agree_and_the_targets_are_about_them(suite, tmp_path):
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_what_is_written_is_what_was_there(narrow, codec):
+def test_candidates_write_the_rows_they_read(narrow, codec):
     ours = shard_write.headrace_write(str(narrow), codec)
     assert ours.answer == answer_of(narrow.read_bytes())
     assert 0 < ours.figures["bytes_written"] < 2_500_000 / 3

@@ -1,4 +1,4 @@
-"""Errors: their texts are whole, and they survive the way from an executor to the driver."""
+"""Errors: their messages are complete, and they survive pickling from an executor."""
 
 import pickle
 
