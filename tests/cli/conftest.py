@@ -38,7 +38,7 @@ class Outcome:
 
 @pytest.fixture
 def headrace(capfdbinary, monkeypatch, tmp_path, request):
-    """Run a command line in this process, in an empty directory.
+    """Return a function that runs a command line in this process, in an empty directory.
 
     Events are text, as on a terminal; a module with ``EVENTS = "json"`` gets them as JSON.
     """
@@ -57,7 +57,7 @@ def headrace(capfdbinary, monkeypatch, tmp_path, request):
 
 @pytest.fixture
 def piped(capfdbinary, monkeypatch, tmp_path):
-    """Run a command line in this process as a script does: pipes, and events as JSON."""
+    """Run a command line in this process as in a script: pipes, and events as JSON."""
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments, stdin=b""):
@@ -72,7 +72,7 @@ def piped(capfdbinary, monkeypatch, tmp_path):
 
 @contextmanager
 def standard_input(content):
-    """Give this process a pipe with some bytes as standard input."""
+    """Replace the standard input of this process by a pipe with some bytes."""
     reading, writing = os.pipe()
     before, replaced = os.dup(0), sys.stdin
     os.dup2(reading, 0)
@@ -97,7 +97,7 @@ def standard_input(content):
 
 @pytest.fixture
 def process(tmp_path):
-    """Run a command line in another process; its events are JSON, unless it says text."""
+    """Run a command line in another process; its events are JSON [default of a pipe]."""
 
     def run(*arguments, stdin=b"", **options):
         done = subprocess.run(
@@ -116,7 +116,7 @@ def process(tmp_path):
 
 @pytest.fixture
 def start(tmp_path):
-    """Start a process that is still there when the test ends."""
+    """Start a process, and end it when the test ends."""
     started = []
 
     def run(*arguments, **options):
@@ -190,7 +190,7 @@ def compressed(tmp_path):
 
 @pytest.fixture(autouse=True)
 def plain_surroundings(monkeypatch, tmp_path_factory):
-    """Neither settings nor caches of whoever runs the tests."""
+    """Hide the settings and caches of the user who runs the tests."""
     for name in [name for name in os.environ if name.startswith("HEADRACE_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))

@@ -1,4 +1,4 @@
-"""The entry point: versions, help, exit codes, and output nobody wants."""
+"""The entry point: versions, help, exit codes, and output that cannot be written."""
 
 import fcntl
 import os
@@ -137,7 +137,9 @@ def test_on_a_terminal_events_are_text_in_every_command(tmp_path):
     os.close(controller)
 
 
-def test_a_command_without_file_asks_a_person_and_reads_a_pipe(process, tmp_path):
+def test_a_command_without_file_is_refused_on_a_terminal_and_reads_a_pipe(
+    process, tmp_path
+):
     controller, terminal = pty.openpty()
     done = subprocess.run(
         [sys.executable, "-m", "headrace", "count"],
@@ -153,7 +155,7 @@ def test_a_command_without_file_asks_a_person_and_reads_a_pipe(process, tmp_path
     assert process("count", stdin=b"1\n2\n").out == b"2\n"
 
 
-def test_a_person_who_asks_nothing_gets_help():
+def test_a_command_line_without_arguments_prints_help():
     controller, terminal = pty.openpty()
     done = subprocess.run(
         [sys.executable, "-m", "headrace"], stdout=terminal, timeout=30, check=False
@@ -220,5 +222,5 @@ def test_an_interrupt_ends_with_130(start, wait_for):
 
 
 def unread(pipe):
-    """How many bytes written to a pipe nobody has read yet."""
+    """Return the number of unread bytes in a pipe."""
     return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)

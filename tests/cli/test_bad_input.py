@@ -1,4 +1,4 @@
-"""Input that cannot be read: one line that says where, what and what to do."""
+"""Unreadable input: the error is one line that says where, what and what to do."""
 
 import gzip
 import os
@@ -78,7 +78,7 @@ def test_a_cut_compressed_file(on, tmp_path, arguments, compress, damage):
     file.write_bytes(damage(compress(GOOD)))
     outcome = on(arguments, file)
     if arguments[0] == "head" or "3" in arguments:
-        # What is asked for lies before the damage; nobody looked further.
+        # The requested rows are before the damage, which is not read.
         assert GOOD.startswith(outcome.out) or arguments[0] == "row"
     else:
         assert outcome.code == 1
@@ -103,7 +103,7 @@ def test_rows_before_the_damage_come_first_on_a_pipe(process):
     assert len(outcome.rows) > 1000
 
 
-def test_a_file_name_cannot_move_the_cursor(headrace):
+def test_control_characters_of_a_file_name_are_not_printed(headrace):
     outcome = headrace("head", "no\x1b[2Jsuch\nfile")
     assert outcome.code == 1
     assert outcome.err.count("\n") == 1
@@ -139,10 +139,10 @@ def test_two_dashes_end_the_options(headrace, numbers):
     assert headrace("count", "--", "-dash.jsonl").out == b"3\n"
 
 
-def test_an_empty_name_is_no_directory(headrace):
+def test_an_empty_file_name_is_a_usage_error(headrace):
     assert headrace("count", "").code == 2
 
 
-def test_how_many_bad_lines_are_not_shown(headrace, tmp_path):
+def test_the_number_of_bad_lines_not_shown_is_printed(headrace, tmp_path):
     (tmp_path / "bad.jsonl").write_bytes(b"x\n" * 15)
     assert "and 5 more" in headrace("count", "--stats", "bad.jsonl").err

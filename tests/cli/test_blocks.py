@@ -1,4 +1,4 @@
-"""Files of blocks on the command line: the same rows, and one line of what is wrong."""
+"""Files of blocks on the command line: the same rows, and one warning of a wrong table."""
 
 import pytest
 
@@ -77,7 +77,7 @@ def test_a_wrong_table_is_an_event(headrace, wrong):
     assert headrace("count", wrong, "--quiet").err == ""
 
 
-def test_a_process_says_it_the_same_way(process, wrong):
+def test_a_separate_process_prints_the_same_warning(process, wrong):
     outcome = process("count", wrong)
     assert (outcome.code, outcome.rows) == (0, [b"3000"])
     assert len(outcome.err.splitlines()) == 1
@@ -100,7 +100,7 @@ def test_a_damaged_block_is_named(headrace, tmp_path):
     assert headrace("row", path, last + 1).rows == [ROWS[last + 1]]
 
 
-def test_what_may_be_decoded_is_an_option(headrace, tmp_path):
+def test_max_decoded_limits_the_decoded_bytes(headrace, tmp_path):
     path = tmp_path / "a.zst"
     path.write_bytes(seekable_zstd(ZSTD))
     outcome = headrace("count", path, "--max-decoded", "1KiB")

@@ -18,7 +18,7 @@ NAMES = [entry.name for entry in COMMANDS]
 
 
 def complete(words):
-    """What bash offers for the last of `words`."""
+    """Return the completions that bash offers for the last of `words`."""
     script = f"""
         {SHELLS["bash"]()}
         COMP_WORDS=({" ".join(f"'{word}'" for word in words)})
@@ -74,7 +74,7 @@ def test_bash(words, offered):
 
 @pytest.fixture
 def typed(tmp_path, on_path):
-    """Type into an interactive bash and see what stands on its line."""
+    """Type into an interactive bash; return its command line."""
     (tmp_path / "sample file.jsonl").touch()
     (tmp_path / "sample-dir").mkdir()
     child, terminal = pty.fork()
@@ -100,7 +100,7 @@ def typed(tmp_path, on_path):
 
 
 @pytest.mark.skipif(BASH is None, reason="bash is not installed")
-def test_bash_as_a_person_uses_it(typed):
+def test_bash_interactively(typed):
     typed("source <(headrace completions bash); echo rea''dy\n", "ready\r\n")
     assert "count " in typed("headrace cou\t", "count ")
     assert "sample\\ file.jsonl " in typed("sample\\ \t", "sample\\ file.jsonl ")

@@ -1,4 +1,4 @@
-"""``headrace convert``, and what is said of files that are not JSON lines."""
+"""``headrace convert``, and the errors for files that are not JSON lines."""
 
 import gzip
 import json
@@ -119,12 +119,12 @@ def test_what_is_not_lines_is_named_with_its_cure(
     assert "on-error skip" not in done.err
 
 
-def test_a_bad_row_among_rows_can_still_be_passed_over(headrace, tmp_path):
+def test_a_bad_row_among_rows_can_still_be_skipped(headrace, tmp_path):
     (tmp_path / "in.jsonl").write_bytes(b'{"a": 1}\n{"a":\n')
     assert "--on-error skip skips it" in headrace("query", "a", "in.jsonl").err
 
 
-def test_one_array_on_a_line_is_no_object(headrace, tmp_path):
+def test_one_array_on_a_line_gets_a_hint(headrace, tmp_path):
     (tmp_path / "in.json").write_bytes(b'[{"a": 1}, {"a": 2}]\n')
     done = headrace("query", "a", "in.json")
     assert "no row has a (did you mean $[*].a?)" in done.err

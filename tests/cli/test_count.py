@@ -1,4 +1,4 @@
-"""count: how many lines there are."""
+"""``headrace count``: the number of lines."""
 
 import gzip
 

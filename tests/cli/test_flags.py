@@ -105,7 +105,7 @@ OF_THE_COMMAND_LINE = {
 
 
 def keywords(function):
-    """The parameters of a function, with the options that it unpacks."""
+    """Return the parameters of a function, including its unpacked options."""
     found = set()
     for name, parameter in inspect.signature(function).parameters.items():
         unpacked = re.search(r"Unpack\[(\w+)\]", str(parameter.annotation))

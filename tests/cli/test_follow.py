@@ -1,4 +1,4 @@
-"""The state machine of following: what each course of events gives, step by step."""
+"""The state machine of following: the changes that each sequence of events yields."""
 
 import gzip
 import os
@@ -22,12 +22,12 @@ def path(tmp_path):
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch):
-    """Nobody finishes a row of a rotated file, unless a test says so."""
+    """Do not wait for the last row of a rotated file [default of the tests]."""
     monkeypatch.setattr(following, "LINGER", 0.0)
 
 
 def seen(follower):
-    """What one look gives: rows as a list, other changes as they are."""
+    """Return the changes of one poll: rows as a list, other changes unchanged."""
     return [
         change.contents() if isinstance(change, RowBatch) else change
         for change in follower.poll()
@@ -61,7 +61,7 @@ def test_a_row_comes_when_its_line_end_comes(path):
     [
         pytest.param(b"1\n2\n3\n", 2, [b"2", b"3"], id="the last two"),
         pytest.param(b"1\n2\n3", 2, [b"1", b"2"], id="an unfinished row is none"),
-        pytest.param(b"1\n2\n", 9, [b"1", b"2"], id="fewer than asked"),
+        pytest.param(b"1\n2\n", 9, [b"1", b"2"], id="fewer than requested"),
         pytest.param(b"1\n2\n", 0, [], id="none"),
         pytest.param(b"", 5, [], id="an empty file"),
         pytest.param(b"1", 5, [], id="only an unfinished row"),
@@ -150,7 +150,7 @@ def test_a_file_seen_empty_is_read_though_its_name_is_gone(path):
     assert seen(follower) == [Rotated(), [b"2"], [b"[4]"], Rotated(), [b"3"]]
 
 
-def test_a_name_that_comes_back_is_read_on(path):
+def test_a_file_that_gets_its_name_back_is_read_further(path):
     path.write_bytes(b"1\n")
     follower = start(path)
     assert seen(follower) == [[b"1"]]
@@ -162,7 +162,7 @@ def test_a_name_that_comes_back_is_read_on(path):
 
 
 def open_beside(path):
-    """How many files of path's directory this process has open.
+    """Return the number of files of path's directory that this process has open.
 
     Other descriptors come and go as the collector closes what earlier tests left.
     """
@@ -214,7 +214,7 @@ def test_a_cut_or_rewritten_file_is_read_from_its_start(path, before, after):
 
 
 class CutWhileRead:
-    """A file that changes at one of our reads, as if by somebody else."""
+    """A file that another process changes at one of our reads."""
 
     def __init__(self, file, change, at):
         self._file = file
@@ -235,7 +235,7 @@ class CutWhileRead:
 
 
 def test_a_file_cut_between_two_reads_gives_no_row_that_is_not_there(path, monkeypatch):
-    """At whichever read it happens: first the old rows, then all the new ones."""
+    """At any read: the follower returns the old rows first, then all new ones."""
     old = [b"%d" % number for number in range(100, 140)]
     new = [b"%d" % number for number in range(500, 590)]
 
@@ -283,12 +283,12 @@ def test_a_file_that_was_shorter_for_a_moment_loses_no_row(path):
         follower._files[0]._file = File.remote(read_at, lambda: (len(content), 0, 0))
         given = []
         for change in [*seen(follower), *seen(follower)]:
-            # Where it was shorter than what we had read, all comes again.
+            # If it was shorter than the part that was read, all rows come again.
             given = [] if isinstance(change, Truncated) else given + change
         assert given == rows, f"at read {at}"
 
 
-def test_a_place_behind_the_end_of_the_file_is_a_truncation(path):
+def test_a_start_offset_after_the_end_of_the_file_is_a_truncation(path):
     path.write_bytes(b"1\n2\n")
     follower = start(path, start_offset=100)
     assert seen(follower) == [Truncated(dropped=0), [b"1", b"2"]]
@@ -333,15 +333,15 @@ def test_a_directory_is_refused(tmp_path):
         pytest.param("1\n".encode("utf-16"), NotNdjsonError, id="UTF-16"),
     ],
 )
-def test_what_is_no_plain_text_is_refused_and_not_left_open(path, content, error):
+def test_a_file_that_is_not_plain_text_is_refused_and_closed(path, content, error):
     path.write_bytes(content)
     with pytest.raises(error):
         start(path)
     assert open_beside(path) == 0
 
 
-def test_the_file_opened_is_the_one_it_is_taken_for(path, monkeypatch):
-    """The name may stand for another file between two calls of ours."""
+def test_a_file_replaced_while_it_is_opened_loses_no_row(path, monkeypatch):
+    """The name may belong to another file between two system calls of the follower."""
     path.write_bytes(b"1\n")
     real = os.fstat
 
@@ -356,7 +356,7 @@ def test_the_file_opened_is_the_one_it_is_taken_for(path, monkeypatch):
 
 
 def arriving(path, blocks, max_line=LIMIT):
-    """Rows, offsets and too long lengths of a file that grows block by block.
+    """Return rows, offsets and lengths of too long rows of a file that grows by blocks.
 
     After the last block the file is rotated, so that the rest is a row too.
     """
@@ -444,7 +444,7 @@ def test_a_line_that_grows_in_small_steps_is_not_searched_again_and_again(path):
     for _ in range(steps):
         append(path, piece)
         assert seen(follower) == []
-    # Each byte once, and at each look both ends of what is known already.
+    # Each byte once, and at each poll both ends of the part that was read.
     looking = steps * (len(piece) + 4 * 4096)
     assert file.bytes_read <= looking + 1000
     append(path, b"\n")
@@ -497,7 +497,7 @@ def test_a_row_that_is_finished_after_rotation_is_given_whole(path, monkeypatch)
         (b"null", [[b"null"]], 0),
     ],
 )
-def test_a_row_that_nobody_finishes_is_given_only_if_it_is_whole(
+def test_an_unterminated_row_of_a_rotated_file_is_returned_only_if_it_is_valid(
     path, rest, given, dropped
 ):
     path.write_bytes(b"1\n")
@@ -512,7 +512,7 @@ def test_a_row_that_nobody_finishes_is_given_only_if_it_is_whole(
 @pytest.mark.parametrize("scheme", ["numbers", "dates"])
 @pytest.mark.parametrize("times", [1, 2, 7])
 def test_files_that_had_the_name_between_two_looks_are_read(path, scheme, times):
-    """As with rotation that is faster than the follower looks."""
+    """The file is rotated twice between two polls of the follower."""
     before = path.with_name(path.name + ".9")
     before.write_bytes(b'"was there before"\n')
     path.write_bytes(b'"first"\n')
@@ -527,7 +527,7 @@ def test_files_that_had_the_name_between_two_looks_are_read(path, scheme, times)
                 of.rename(path.with_name(f"{path.name}.{old + 1}"))
             path.rename(path.with_name(f"{path.name}.1"))
         path.write_bytes(b"%d\n" % number)
-        # What is written at one tick of a clock could be in any order.
+        # Files written in the same tick of the clock have no order.
         os.utime(path, ns=(0, path.stat().st_mtime_ns + number * 50_000_000))
     path.with_name(path.name + ".bak").write_bytes(b'"a copy"\n')
     expected = []

@@ -1,4 +1,4 @@
-"""``headrace graph``: what it prints, says and ends with."""
+"""``headrace graph``: output, events and exit codes."""
 
 import json
 import re
@@ -69,7 +69,7 @@ def from_c123(graph, *arguments):
     return graph("expand", "--seed", "C123", *arguments)
 
 
-# What is printed
+# Output
 
 
 def test_nodes_as_the_plan_shows_them(graph, index):
@@ -89,7 +89,7 @@ def test_edges_as_the_plan_shows_them(graph):
     ]
 
 
-def test_all_edges_or_those_that_lead_somewhere_new(graph):
+def test_emit_edges_prints_all_edges_and_tree_only_those_to_new_nodes(graph):
     def ends(*arguments):
         rows = map(json.loads, from_c123(graph, *arguments).rows)
         return [(row["from"], row["to"]) for row in rows if row["type"] == "edge"]
@@ -100,7 +100,7 @@ def test_all_edges_or_those_that_lead_somewhere_new(graph):
     assert sorted(ends("--emit-edges")) == sorted(tree + others)
 
 
-def test_predicates_are_any_of_those_asked_for(graph):
+def test_edges_have_any_of_the_requested_predicates(graph):
     both = from_c123(graph, "--pred", "subClassOf,partOf").rows
     assert both == from_c123(graph, "--pred", "subClassOf", "--pred", "partOf").rows
     assert both == NODES
@@ -148,7 +148,7 @@ def test_several_seeds_are_one_graph_or_each_its_own(graph):
     ]
 
 
-def test_other_fields_and_edges_that_say_nothing(headrace, edges):
+def test_other_fields_and_edges_without_predicates(headrace, edges):
     edges.write_bytes(b'{"a":1,"x":{"b":"two"},"why":"so"}\n')
     command = ("graph", "expand", "--edges", "edges.jsonl", "--seed", "1")
     ends = ("--from-field", "a", "--to-field", "x.b")
@@ -213,7 +213,7 @@ def test_what_is_not_there_is_an_event(graph, index):
 
 
 @pytest.mark.parametrize("command", [("expand", "--seed", "C123"), ("stats",)])
-def test_a_file_without_edges_is_told_with_the_fields_it_has(graph, command):
+def test_a_file_without_edges_is_reported_with_its_fields(graph, command):
     done = graph(*command, "--from-field", "source", "--to-field", "target")
     assert done.code == 0
     event = event_named(done, "no_edges_indexed")
@@ -222,7 +222,7 @@ def test_a_file_without_edges_is_told_with_the_fields_it_has(graph, command):
 
 
 @pytest.mark.parametrize("command", ["stats", "expand"])
-def test_an_index_without_edges_is_told_with_the_fields_there_are(
+def test_an_index_without_edges_is_reported_with_the_fields_of_the_file(
     graph, edges, command
 ):
     package.GraphIndex.build(edges, "form", "pred", "to")
@@ -234,9 +234,7 @@ def test_an_index_without_edges_is_told_with_the_fields_there_are(
     assert event["message"].endswith("fields of the first rows: from, pred, to")
 
 
-def test_the_fields_of_an_index_that_cannot_be_read_are_taken_to_be_the_usual(
-    graph, index
-):
+def test_the_fields_of_an_unreadable_index_default_to_from_pred_and_to(graph, index):
     path = index()
     path.write_bytes(path.read_bytes()[:20])
     found = graph("expand", "--seed", "C123", "--hops", "1")
@@ -260,7 +258,7 @@ def test_a_predicate_of_edges_that_have_none(graph):
     )
 
 
-def test_limits_and_caps_are_told(graph, index):
+def test_limits_and_caps_are_reported(graph, index):
     index()
     done = from_c123(graph, "--limit", "2")
     assert done.rows == NODES[:2]
@@ -273,7 +271,7 @@ def test_limits_and_caps_are_told(graph, index):
     assert event_named(apart, "expand_truncated")["seed"] == "C123"
 
 
-# How edges are reached
+# Accesses to edges
 
 
 def scanned(outcome):
@@ -362,7 +360,7 @@ def test_stale_and_damaged_indexes_change_nothing(graph, index, edges):
         pytest.param(lambda index: index, "index_stale", id="stale"),
     ],
 )
-def test_a_key_index_that_is_passed_over_is_told(graph, edges, damage, event):
+def test_an_unused_key_index_is_reported(graph, edges, damage, event):
     made = package.KeyIndex.build(edges, "from").path
     made.write_bytes(damage(made.read_bytes()))
     if event == "index_stale":
@@ -373,7 +371,7 @@ def test_a_key_index_that_is_passed_over_is_told(graph, edges, damage, event):
     assert event_named(done, event)["index"].endswith("edges.jsonl.jnx")
 
 
-def test_a_scan_is_told_before_it_begins(graph, monkeypatch):
+def test_a_scan_is_reported_before_it_begins(graph, monkeypatch):
     def no_scan(*_):
         raise UsageError("scanned")
 
@@ -397,7 +395,9 @@ def test_an_interrupt_on_the_way(start, edges):
 
 
 @pytest.mark.parametrize("where", [-40, 20], ids=["its end", "its beginning"])
-def test_a_damaged_delta_is_told_and_what_it_had_is_read(graph, index, edges, where):
+def test_a_damaged_delta_is_reported_and_its_rows_are_scanned(
+    graph, index, edges, where
+):
     with edges.open("ab") as file:
         file.write(b'{"from":"C123","pred":"partOf","to":"new"}\n')
     path = index()
@@ -468,7 +468,7 @@ def test_graphviz_gets_any_name(graph):
     for line in lines:
         label = line.partition("[label=")[2].removesuffix("];") or '""'
         assert label.isprintable()
-        # As Graphviz reads it: first the quotes, then the escapes and entities of a label.
+        # Graphviz reads first the quotes, then the escapes and entities of a label.
         assert label[0] == label[-1] == '"'
         inner = label[1:-1]
         text, at = "", 0
@@ -508,7 +508,7 @@ def test_mermaid_gets_any_name(graph):
     assert shown == expected
 
 
-def test_trees_are_for_people(graph):
+def test_format_tree_draws_a_tree(graph):
     done = from_c123(graph, "--format", "tree", "-q")
     assert done.out.decode() == (
         "C123\n"
@@ -537,7 +537,7 @@ def test_a_deep_tree(graph, edges):
     assert (done.code, len(done.rows)) == (0, 3001)
 
 
-# Ways
+# Paths
 
 
 WAY = [
@@ -572,7 +572,7 @@ def test_the_shortest_way(graph, index):
         pytest.param(["C123", "C789", "--pred", "sameAs"], id="other predicates"),
     ],
 )
-def test_no_way_ends_as_no_row_does(graph, arguments):
+def test_no_path_is_success_unless_a_match_is_required(graph, arguments):
     done = graph("path", *arguments, "--no-index")
     assert (done.code, done.out) == (0, b"")
     event = event_named(done, "no_path")
@@ -581,7 +581,7 @@ def test_no_way_ends_as_no_row_does(graph, arguments):
     assert graph("path", *arguments, "--require-match").code == 1
 
 
-def test_no_way_to_who_is_not_there(graph):
+def test_no_path_to_a_missing_node(graph):
     done = graph("path", "C123", "absent")
     assert (done.code, done.out) == (0, b"")
     assert event_named(done, "seed_not_found")["id"] == "absent"
@@ -610,7 +610,7 @@ def test_stats_for_programs(graph, index):
     assert (indexed.out, indexed.err) == (scanned.out, "")
 
 
-def test_stats_by_key_indexes_tell_of_the_scan(graph, edges):
+def test_stats_with_key_indexes_report_the_scan(graph, edges):
     for field in ("from", "to"):
         package.KeyIndex.build(edges, field)
     found = graph("stats", "--json")
@@ -619,7 +619,7 @@ def test_stats_by_key_indexes_tell_of_the_scan(graph, edges):
     assert found.out == graph("stats", "--json", "--no-index").out
 
 
-def test_one_of_something_is_said_to_be_one(headrace, edges):
+def test_a_count_of_one_is_singular(headrace, edges):
     edges.write_bytes(b'{"from":"a","pred":"p","to":"a"}\n')
     fields = ("--from-field", "from", "--pred-field", "pred", "--to-field", "to")
     built = headrace("index", "build", "edges.jsonl", "--graph", *fields)
@@ -645,7 +645,7 @@ def test_stats_of_nothing(graph, edges):
     assert graph("stats").code == 0
 
 
-# Indexes that are whole, and not what is wanted
+# Intact indexes that do not fit the query
 
 
 @pytest.mark.parametrize(
@@ -697,7 +697,7 @@ def test_both_ends_named_as_in_the_index_are_the_edges_of_the_index(graph, index
 # With others
 
 
-def test_what_is_reached_is_joined(headrace, edges, on_path):
+def test_the_output_of_expand_can_be_joined(headrace, edges, on_path):
     nodes = edges.with_name("nodes.jsonl")
     nodes.write_bytes(b'{"id":"C456","name":"cat"}\n{"id":7,"name":"seven"}\n')
     line = (
@@ -755,9 +755,7 @@ def test_edges_in_a_log(headrace, edges):
 
 
 @pytest.mark.parametrize("codec", ["gzip", "zstd"])
-def test_compressed_edges_are_scanned_where_they_cannot_be_entered(
-    headrace, compressed, codec
-):
+def test_compressed_edges_without_seeking_are_scanned(headrace, compressed, codec):
     path = compressed(codec, ROWS, "packed.jsonl")
     done = headrace("graph", "expand", "--edges", path, "--seed", "C123")
     assert done.rows == [*NODES, SEVEN]

@@ -1,4 +1,4 @@
-"""``headrace index ... --graph``: what it prints, says and ends with."""
+"""``headrace index ... --graph``: output, events and exit codes."""
 
 import json
 
@@ -57,7 +57,7 @@ def test_building_says_what_is_in_the_index_and_what_is_not(headrace, edges):
     assert [json.loads(row)["line"] for row in left] == [2, 4]
 
 
-def test_a_mistyped_field_is_told_with_those_there_are(headrace, edges):
+def test_a_mistyped_field_is_reported_with_the_fields_of_the_file(headrace, edges):
     assert edges.exists()
     done = run(headrace, "build", "--from-field", "form", "--to-field", "to")
     assert done.code == 0
@@ -65,7 +65,7 @@ def test_a_mistyped_field_is_told_with_those_there_are(headrace, edges):
     assert "from, pred, to" in done.events[1]["message"]
 
 
-def test_a_version_that_has_room_is_taken_and_told(headrace, edges):
+def test_a_larger_version_is_chosen_and_reported(headrace, edges):
     append(edges, b'{"from":"%s","pred":"p","to":"x"}\n' % (b"y" * 70_000))
     done = run(headrace, "build", *FIELDS)
     upgraded = done.events[1]
@@ -112,7 +112,7 @@ def test_strict_building_names_the_bad_line(headrace, edges):
 
 @pytest.mark.usefixtures("edges")
 @pytest.mark.parametrize("command", ["check", "stats", "update", "compact"])
-def test_without_an_index_there_is_nothing_to_say(headrace, command):
+def test_check_and_stats_report_a_missing_index(headrace, command):
     as_json = ["--json"] * (command in ("check", "stats"))
     done = run(headrace, command, *as_json)
     assert done.code == 1
@@ -173,7 +173,7 @@ def test_new_edges_are_indexed_and_both_become_one(headrace, edges, index):
     assert not index.with_name(index.name + ".delta").exists()
 
 
-def test_making_one_index_takes_as_much_memory_as_it_may(headrace, edges, index):
+def test_compact_has_a_memory_limit(headrace, edges, index):
     append(edges, b'{"from":"C7","pred":"partOf","to":"C1"}\n')
     run(headrace, "update")
     done = run(headrace, "compact", "--memory", "1MiB")
@@ -186,7 +186,7 @@ def test_making_one_index_takes_as_much_memory_as_it_may(headrace, edges, index)
 
 
 @pytest.mark.usefixtures("index")
-def test_edges_of_a_node_are_no_rows_of_a_key(headrace):
+def test_index_get_advises_graph_expand(headrace):
     done = run(headrace, "get", "--eq", "C1")
     assert done.code == 2
     assert "headrace graph expand --edges FILE --seed ID --hops 1" in done.err

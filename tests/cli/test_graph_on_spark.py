@@ -1,4 +1,4 @@
-"""``headrace graph expand --engine spark``: the same bytes, and what is said besides.
+"""``headrace graph expand --engine spark``: the same bytes, and its events.
 
 The tasks run in this process; those of Spark are tested in tests/spark/test_graph.py.
 """
@@ -63,7 +63,7 @@ def test_the_output_is_the_same(expand, edges, arguments, index):
     assert there.events == here.events
 
 
-def test_what_is_wrong_with_an_index_is_said(expand, edges):
+def test_an_unusable_index_is_reported(expand, edges):
     package.GraphIndex.build(edges, "from", "pred", "to")
     rows = ROWS.replace(b"lone", b"alone")
     edges.write_bytes(rows)
@@ -139,13 +139,13 @@ def test_what_is_refused(expand, arguments, said):
     assert done.out == b""
 
 
-def test_a_damaged_index_is_given_up_on_the_way(expand, edges):
+def test_an_index_found_damaged_during_expansion_is_abandoned(expand, edges):
     index = package.GraphIndex.build(edges, "from", "pred", "to").path
     expected = expand("--seed", "C123", "--no-index")
     graph = package.GraphIndex.open(edges, report=lambda *_: None).on_spark()
     graph.reach()
     damaged = bytearray(index.read_bytes())
-    # Not its first bytes: it is opened all the same.
+    # Not its first bytes, so that it can be opened.
     damaged[200:-200] = bytes(len(damaged) - 400)
     index.write_bytes(damaged)
     found = [step.node for step in graph.expand("C123")]

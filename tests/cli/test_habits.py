@@ -1,4 +1,4 @@
-"""What people type who come from jq and coreutils, and options that contradict each other."""
+"""Habits of users of jq and coreutils, and options that contradict each other."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def test_a_number_of_rows_needs_no_letter(
     assert done.rows == [b'{"n":%d}' % number for number in numbers_printed]
 
 
-def test_a_file_may_be_called_as_a_number(headrace, numbers):
+def test_a_file_whose_name_is_a_number(headrace, numbers):
     numbers(3, name="-2")
     assert headrace("head", "-1", "--", "-2").rows == [b'{"n":0}']
 
@@ -101,7 +101,7 @@ def test_a_former_flag_is_refused_with_the_one_to_write(headrace, numbers, line,
     assert (done.code, done.out, said in done.err) == (2, b"", True), done.err
 
 
-def test_a_file_before_the_query_is_said(headrace, tmp_path, monkeypatch):
+def test_a_file_before_the_query_is_reported(headrace, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "rows.jsonl").write_bytes(b'{"id": 1}\n')
     done = headrace("query", "rows.jsonl", "$.id")

@@ -1,4 +1,4 @@
-"""``headrace index``: what it prints, says and ends with."""
+"""``headrace index``: output, events and exit codes."""
 
 import json
 import os
@@ -15,7 +15,7 @@ oops
 {"customer_id":7}
 {"customer_id":"C123","name":"Alice","region":"North"}
 {"customer_id":"7"}
-{"name":"nobody"}
+{"name":"no key"}
 """
 ALICE = [ROWS.split(b"\n")[0], ROWS.split(b"\n")[5]]
 SEVENS = [b'{"customer_id":7}', b'{"customer_id":"7"}']
@@ -62,7 +62,7 @@ def test_building_says_what_is_in_the_index_and_what_is_not(headrace, customers)
     assert complete["duration_ms"] >= 0
 
 
-def test_events_are_text_if_asked_for(headrace, customers):
+def test_events_text_prints_text(headrace, customers):
     done = headrace(
         "index", "build", "customers.jsonl", "--on", "name", "--events", "text"
     )
@@ -218,14 +218,14 @@ def test_a_file_that_was_changed_is_scanned(headrace, customers):
 
 
 @pytest.mark.usefixtures("index")
-def test_the_key_need_not_be_said_of_an_index_that_does_not_fit(headrace, customers):
+def test_the_key_of_a_stale_index_need_not_be_named(headrace, customers):
     customers.write_bytes(ROWS.replace(b"C456", b"C123"))
     found = headrace("index", "get", "customers.jsonl", "--eq", "C123")
     assert (found.code, len(found.rows)) == (0, 3)
 
 
 @pytest.mark.usefixtures("index")
-def test_of_a_file_that_grew_the_new_rows_are_scanned(headrace, customers):
+def test_the_new_rows_of_a_file_that_grew_are_scanned(headrace, customers):
     with customers.open("ab") as file:
         file.write(b'{"customer_id":"C123","new":true}\n')
     found = get(headrace, "--eq", "C123")
@@ -272,7 +272,9 @@ def test_a_stale_index_is_rebuilt_as_it_was(headrace, customers):
         pytest.param(b"JNX\x09\x09\0\0\0" + bytes(200), "newer", id="a newer one"),
     ],
 )
-def test_what_is_not_ours_is_left_alone(headrace, customers, content, kind):
+def test_foreign_and_unreadable_index_files_are_left_alone(
+    headrace, customers, content, kind
+):
     index = customers.with_name("customers.jsonl.jnx")
     index.write_bytes(content)
     found = get(headrace, "--eq", "C123", "--auto-rebuild")
@@ -297,7 +299,7 @@ def test_a_file_may_have_several_indexes(headrace, index, customers):
     assert "customer_id region" in several.err
     forced = headrace("index", "build", customers, "--on", "name", "--force")
     assert forced.events[-1]["index"].endswith("customers.jsonl.jnx")
-    # Neither is data.
+    # Neither index is a data file.
     assert headrace("count", ".").out == b"8\n"
     assert (
         headrace("count", *sorted(path.name for path in customers.parent.iterdir())).out
@@ -305,7 +307,7 @@ def test_a_file_may_have_several_indexes(headrace, index, customers):
     )
 
 
-def test_an_index_takes_no_other_file(headrace, customers, tmp_path):
+def test_an_index_replaces_no_foreign_file(headrace, customers, tmp_path):
     notes = tmp_path / "notes"
     notes.write_bytes(b"my own")
     on = ("--on", "name", "--index", notes)
@@ -392,7 +394,7 @@ def test_strict_building_names_the_bad_line(headrace, customers):
     assert [path.name for path in customers.parent.iterdir()] == ["customers.jsonl"]
 
 
-def test_what_version_1_has_no_room_for(headrace, tmp_path):
+def test_a_build_too_large_for_version_1_writes_version_2(headrace, tmp_path):
     path = tmp_path / "hot.jsonl"
     path.write_bytes(b'{"k":1}\n' * 70_000)
     done = headrace("index", "build", path, "--on", "k")
@@ -409,7 +411,7 @@ def test_what_version_1_has_no_room_for(headrace, tmp_path):
     )
 
 
-def test_a_mistyped_field_is_told_with_those_there_are(headrace, customers):
+def test_a_mistyped_field_is_reported_with_the_fields_of_the_file(headrace, customers):
     done = headrace("index", "build", customers, "--on", "customer")
     assert done.code == 0
     event = done.events[1]
@@ -497,6 +499,6 @@ def test_a_set_gets_one_index_and_its_parts_one_each_if_named(
         command = ("query", "--explain", "--matches", "customer_id == 77", "set")
         places.append(headrace(*command).out)
     assert b"part-00000002.jsonl.zst.jnx" in places[0]
-    # That of the set is asked first.
+    # The index of the set comes before those of its parts.
     assert b"rows.jnx.customer_id" in places[1]
     assert b"zst.jnx" not in places[1]

@@ -1,4 +1,4 @@
-"""``headrace index update`` and ``compact``: what they say, and end with."""
+"""``headrace index update`` and ``compact``: events and exit codes."""
 
 import json
 import os
@@ -53,12 +53,12 @@ def test_new_rows_are_indexed(headrace):
 
 
 @pytest.mark.usefixtures("updated")
-def test_where_nothing_is_new_nothing_is_done(headrace):
+def test_an_update_without_new_rows_does_nothing(headrace):
     done = headrace("index", "update", "app.jsonl")
     assert (done.code, said(done)) == (0, [("update_mode", "none", None)])
 
 
-def test_a_file_that_only_looks_different_is_noted(headrace, updated):
+def test_a_touched_file_is_revalidated(headrace, updated):
     os.utime(updated, ns=(0, 0))
     done = headrace("index", "update", "app.jsonl")
     assert done.code == 0
@@ -101,7 +101,7 @@ def test_a_large_delta_becomes_part_of_the_index(headrace, source):
     assert not source.with_name("app.jsonl.jnx.delta").exists()
 
 
-def test_what_version_1_has_no_room_for_is_said(headrace, source):
+def test_an_update_too_large_for_version_1_writes_version_2(headrace, source):
     source.write_bytes(b'{"id":1}\n' * 50_000)
     headrace("index", "build", source, "--on", "id")
     with source.open("ab") as file:
@@ -115,7 +115,7 @@ def test_what_version_1_has_no_room_for_is_said(headrace, source):
     assert (done.events[2]["version"], done.events[2]["keys"]) == (2, 1)
 
 
-def test_both_become_one(headrace, updated):
+def test_compact_merges_base_and_delta(headrace, updated):
     stats = json.loads(headrace("index", "stats", "app.jsonl", "--json").out)
     delta = stats["delta"]
     assert (stats["records"], stats["unique_keys"], stats["lines"]) == (21, None, 22)
@@ -133,7 +133,7 @@ def test_both_become_one(headrace, updated):
     assert (again.code, said(again)) == (0, [("update_mode", "none", None)])
 
 
-def test_checking_looks_at_both(headrace, updated):
+def test_check_covers_base_and_delta(headrace, updated):
     good = headrace("index", "check", "app.jsonl", "--deep", "--json")
     assert good.code == 0
     checked = json.loads(good.out)
@@ -189,7 +189,7 @@ def test_strict_updates_name_the_bad_line(headrace):
     assert headrace("index", "stats", "app.jsonl", "--json").out.count(b"delta") == 0
 
 
-def test_texts_can_be_told_from_numbers(headrace, source):
+def test_typed_distinguishes_texts_from_numbers(headrace, source):
     source.write_bytes(b'{"id":7}\n{"id":"7"}\n')
     headrace("index", "build", source, "--on", "id")
     for eq in ("--eq", "--eq-raw"):

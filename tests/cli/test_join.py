@@ -1,4 +1,4 @@
-"""``headrace join``: what it prints, says and ends with."""
+"""``headrace join``: output, events and exit codes."""
 
 import json
 import os
@@ -23,7 +23,7 @@ RIGHT = b"""\
 {"user":"a","name":"Ada","n":1.50}
 {"user":"b","name":"Bob"}
 {"user":"a","name":"Anna"}
-{"name":"nobody"}
+{"name":"no key"}
 """
 JOINED = [
     b'{"id": 1, "user": "a","name":"Ada","n":1.50}',
@@ -145,7 +145,7 @@ def test_keys_are_compared_as_values_or_as_texts(headrace, sides):
 
 
 def test_a_join_is_that_of_the_language(headrace, sides):
-    """One meaning: what is joined, when keys are equal, and what a bad row does."""
+    """Both have the same rows, the same equality of keys, and the same bad rows."""
     (sides / "l.jsonl").write_bytes(b'{"a":1}\n{"a":"1"}\n{"a":2}\n{"a":null}\n')
     (sides / "r.jsonl").write_bytes(b'{"a":1.0,"n":7}\n{"a":null,"n":8}\n')
     command = headrace("join", "r.jsonl", "--on", "a", "l.jsonl")
@@ -217,7 +217,7 @@ def test_the_array_of_matches_replaces_no_field(join):
         ([], "--on is missing"),
     ],
 )
-def test_what_is_missing_of_a_key_is_named(headrace, arguments, said):
+def test_a_missing_part_of_the_key_is_named(headrace, arguments, said):
     done = headrace("join", "right.jsonl", "left.jsonl", *arguments)
     assert done.code == 2
     assert said in done.err
@@ -238,7 +238,7 @@ def test_every_line_is_accounted_for(join):
     assert "lines 4 = records 3 + missing 1" in stats["message"]
 
 
-def test_bad_lines_end_the_join_if_asked(join, sides):
+def test_strict_ends_the_join_at_the_first_bad_line(join, sides):
     done = join("--strict")
     assert done.code == 1
     assert done.rows == JOINED[:4]
@@ -263,7 +263,7 @@ def test_bad_lines_may_be_kept(join, sides):
     assert event_named(done, "bad_row")["line"] == 5
 
 
-def test_nothing_can_be_added_to_what_is_no_object(join, sides):
+def test_a_left_row_that_is_not_an_object_stays_as_it_is(join, sides):
     (sides / "left.jsonl").write_bytes(b'[1]\n{"user":"b"}\n')
     assert join().rows == [b"[1]", b'{"user":"b","name":"Bob"}']
     done = join("--indicator", "i")
@@ -272,11 +272,11 @@ def test_nothing_can_be_added_to_what_is_no_object(join, sides):
     assert join("--indicator", "i", "--how", "inner", "--strict").code == 0
 
 
-# The way to right rows
+# Accesses to right rows
 
 
 def plan(done):
-    """The plan that `--explain` prints: what is before a colon, and what is after it."""
+    """Return the plan that `--explain` prints, as names and values."""
     assert (done.code, done.err) == (0, "")
     return dict(line.split(": ", 1) for line in done.out.decode().splitlines())
 
@@ -332,7 +332,7 @@ def test_an_index_is_used_without_a_flag_where_it_is_faster(join, index, sides):
 
 def test_the_plan_alone_reads_nothing(start):
     child = start("join", "right.jsonl", "--on", "user", "--explain")
-    # Its input has no bytes, and stays open.
+    # Standard input has no bytes, and stays open.
     assert child.wait(60) == 0
     assert child.stdout.read().startswith(b"right.jsonl: held in memory, since ")
     assert child.stderr.read() == b""
@@ -380,7 +380,7 @@ def test_rows_that_came_later_are_held(join, index, sides):
 
 
 @pytest.mark.usefixtures("no_side_is_small")
-def test_a_damaged_index_is_given_up(join, index):
+def test_a_damaged_index_is_abandoned(join, index):
     path = index()
     content = bytearray(path.read_bytes())
     # The first entry of the key table.
@@ -396,7 +396,7 @@ def test_a_damaged_index_is_given_up(join, index):
 
 
 @pytest.mark.usefixtures("no_side_is_small")
-def test_strict_is_about_rows_and_not_about_indexes(join, index, sides):
+def test_strict_ignores_the_state_of_indexes(join, index, sides):
     index()
     (sides / "left.jsonl").write_bytes(b'{"user":"b"}\n')
     (sides / "right.jsonl").write_bytes(RIGHT.replace(b"Ada", b"Eve"))
@@ -405,7 +405,7 @@ def test_strict_is_about_rows_and_not_about_indexes(join, index, sides):
     assert names(done)[:2] == ["index_stale", "index_fallback"]
 
 
-def test_a_right_side_that_is_too_large_says_what_helps(join, sides):
+def test_a_right_side_too_large_for_memory_is_an_error_with_advice(join, sides):
     rows = b"".join(b'{"user":"u%d","n":%d}\n' % (n, n) for n in range(100_000))
     (sides / "right.jsonl").write_bytes(rows)
     done = join("--memory", "1MiB")
@@ -477,7 +477,7 @@ def test_rows_come_while_the_left_side_is_written(start):
     assert child.wait(60) == 0
 
 
-def test_an_index_is_no_side_of_a_join(headrace, index):
+def test_a_key_index_as_a_side_of_a_join_is_refused(headrace, index):
     joined = headrace("join", index(), "left.jsonl", "--on", "user")
     assert (joined.code, joined.out) == (1, b"")
     assert "it is a key index" in joined.err

@@ -57,8 +57,8 @@ def test_records_before_a_full_disk_are_acknowledged(piped, tmp_path):
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_lines_that_nobody_read_are_not_done(piped, tmp_path, unbuffered):
-    """Without a buffer, the system may take a part of what is written."""
+def test_unread_lines_are_not_marked_as_consumed(piped, tmp_path, unbuffered):
+    """Without a buffer, a write may be partial."""
     row = b'"%s"\n' % (b"x" * 97)
     piped("log", "append", "log", stdin=row * 9000)
     command = [sys.executable, "-m", "headrace", "log", "cat", "log", "--consumer", "c"]
@@ -73,7 +73,7 @@ def test_lines_that_nobody_read_are_not_done(piped, tmp_path, unbuffered):
     assert child.wait() == 0
     consumers = piped("log", "consumers", "log", "--json").out
     done = json.loads(consumers)["line"] if consumers else 0
-    # A pipe holds 64 KiB: what was taken is not more than that and what was read.
+    # A pipe holds 64 KiB, so no more than that was taken beside the bytes that were read.
     assert done * len(row) <= 4096 + (64 << 10)
 
 
@@ -167,8 +167,8 @@ def test_some_lines(headrace, tmp_path):
     assert headrace("log", "cat", "log", "-n", "0").out == b""
 
 
-def test_nothing_to_print(headrace, tmp_path):
-    """A directory that is empty, or where a writer had only begun."""
+def test_cat_of_an_empty_directory_prints_nothing(headrace, tmp_path):
+    """The directory is empty, or a writer has only created its lock."""
     (tmp_path / "empty").mkdir()
     assert headrace("log", "cat", "empty").code == 0
     (tmp_path / "empty/LOCK").touch()
@@ -203,7 +203,7 @@ def test_a_killed_writer_leaves_what_it_acknowledged(start, piped, tmp_path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_writer_that_is_ended(start, piped, number):
+def test_a_writer_ended_by_a_signal_keeps_its_records(start, piped, number):
     child = start("log", "append", "log", "--ack")
     child.stdin.write(lines(3))
     while child.stdout.readline() != b"ACK 3\n":
@@ -222,12 +222,12 @@ def test_a_second_writer(start, piped):
     assert outcome.code == 1
     assert f"process {child.pid} on " in outcome.err
     assert piped("log", "recover", "log").code == 1
-    # What is committed can be read all the while.
+    # Committed lines can be read meanwhile.
     assert piped("log", "cat", "log").out == lines(1)
     assert piped("log", "check", "log").code == 0
 
 
-def test_nobody_reads_the_acknowledgements(piped, tmp_path):
+def test_a_closed_pipe_of_acknowledgements_loses_no_record(piped, tmp_path):
     reading, writing = os.pipe()
     os.close(reading)
     done = subprocess.run(
@@ -300,7 +300,7 @@ def test_damage(headrace, tmp_path):
 @pytest.mark.parametrize("base", [0, 2, 4])
 @pytest.mark.parametrize("cut", [True, False])
 def test_lines_that_can_be_read_are_read(headrace, tmp_path, base, cut):
-    """A file that is too short or gone keeps nobody from the others."""
+    """The other files are readable although one is too short or missing."""
     with package.LogWriter(tmp_path / "log", rotate_rows=2) as log:
         log.append_lines(lines(6))
     path = tmp_path / f"log/{base:020d}.jsonl"
@@ -321,7 +321,7 @@ def test_lines_that_can_be_read_are_read(headrace, tmp_path, base, cut):
 
 
 @pytest.mark.parametrize("name", [f"{0:020d}.jsonl.idx", "manifest.json"])
-def test_a_check_says_what_is_made_again(headrace, tmp_path, name):
+def test_check_names_files_that_recover_rebuilds(headrace, tmp_path, name):
     with package.LogWriter(tmp_path / "log", rotate_rows=2) as log:
         log.append_lines(lines(5))
     (tmp_path / "log" / name).unlink()
@@ -335,7 +335,7 @@ def test_a_check_says_what_is_made_again(headrace, tmp_path, name):
     assert headrace("log", "check", "log", "--deep").code == 0
 
 
-def test_an_index_that_is_none(headrace, tmp_path):
+def test_dump_index_refuses_other_files(headrace, tmp_path):
     (tmp_path / "x.idx").write_bytes(b"no index\n")
     outcome = headrace("log", "dump-index", "x.idx")
     assert (outcome.code, outcome.out) == (1, b"")
@@ -380,7 +380,7 @@ def test_the_indexes_of_a_log_as_json(piped, tmp_path):
     names = [f"{base:020d}.jsonl.idx" for base in (0, 3, 6)]
     each = [piped("log", "dump-index", f"log/{name}").out for name in names]
     assert piped("log", "dump-index", "log").out == b"".join(each)
-    # What was begun and is not committed is no line.
+    # An uncommitted entry is not printed.
     with (tmp_path / "log" / names[-1]).open("ab") as file:
         file.write(bytes(60))
     done = piped("log", "dump-index", "log", "--out", "log")
@@ -472,7 +472,7 @@ def test_removing(headrace, tmp_path):
     assert "nothing removed" in outcome.err
 
 
-def test_a_writer_keeps_its_segments(headrace, tmp_path):
+def test_seal_and_retain_refuse_a_log_with_a_live_writer(headrace, tmp_path):
     with package.LogWriter(tmp_path / "log", rotate_rows=2) as log:
         log.append_lines(lines(7))
         for command in (("seal",), ("retain", "--retain-bytes", "1")):

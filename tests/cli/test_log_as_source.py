@@ -1,4 +1,4 @@
-"""Every command that takes files takes a log, and says the same of it as of one file."""
+"""Every command that takes files takes a log, and prints the same as for one file."""
 
 import json
 

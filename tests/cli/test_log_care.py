@@ -1,4 +1,4 @@
-"""Commands of the log under misuse: what they refuse, leave out, and say."""
+"""Misuse of log commands: refusals, skipped records and messages."""
 
 import fcntl
 import json
@@ -64,7 +64,7 @@ class TestBadRecords:
             (["--rotate-bytes", "0"], "--rotate-bytes"),
         ],
     )
-    def test_what_cannot_be_meant(self, piped, options, said):
+    def test_invalid_options_are_refused(self, piped, options, said):
         piped("log", "append", "log", "-q", stdin=b"1\n")
         outcome = piped("log", "append", "log", *options, stdin=b"2\n")
         assert outcome.code == 2
@@ -88,7 +88,7 @@ class TestMetrics:
         assert "has other data than metrics" in outcome.err
         assert (tmp_path / "data.jsonl").read_bytes() == b"1\n"
 
-    def test_metrics_are(self, piped, tmp_path):
+    def test_metrics_replace_the_metrics_of_an_earlier_run(self, piped, tmp_path):
         for n in (1, 2):
             command = ["log", "append", "log", "-q", "--metrics", "m.prom"]
             assert piped(*command, stdin=b"%d\n" % n).code == 0
@@ -96,8 +96,8 @@ class TestMetrics:
 
 
 class TestAConsumerOfAPipe:
-    def test_what_nobody_took_comes_again(self, piped, tmp_path):
-        """As `log cat --consumer c | head -3` does, whose reader ends early."""
+    def test_lines_that_were_not_read_are_printed_again(self, piped, tmp_path):
+        """The reader of the pipe ends early, as in `log cat --consumer c | head -3`."""
         rows = b"".join(b'{"i":%d,"pad":"%s"}\n' % (i, b"x" * 30) for i in range(1500))
         piped("log", "append", "log", "-q", stdin=rows)
         child = subprocess.Popen(
@@ -112,8 +112,8 @@ class TestAConsumerOfAPipe:
         assert piped("log", "cat", "log", "--consumer", "c").out == b""
 
     @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
-    def test_one_that_is_ended_while_nobody_reads(self, piped, tmp_path, wait_for):
-        """Lines that stand in the pipe are not done."""
+    def test_a_reader_ended_while_its_output_is_unread(self, piped, tmp_path, wait_for):
+        """Unread lines in the pipe are not marked as consumed."""
         piped("log", "append", "log", "-q", stdin=b"1\n2\n3\n")
         reading, writing = os.pipe()
         child = subprocess.Popen(
@@ -156,7 +156,7 @@ class TestWhatIsNoLog:
         assert "name the log: log" in outcome.err
 
 
-def test_a_writer_that_is_ended_says_how_much_is_in(start, tmp_path):
+def test_a_writer_ended_by_a_signal_reports_its_last_line(start, tmp_path):
     child = start("log", "append", "log", "--ack")
     child.stdin.write(b"1\n2\n")
     while child.stdout.readline() != b"ACK 2\n":

@@ -1,4 +1,4 @@
-"""Lines that are not there are said to be missing: after crashes, repairs and lost indexes."""
+"""Missing lines are reported as missing: after crashes, repairs and lost indexes."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def written(path, count, **options):
 class TestAfterAPowerFailure:
     @pytest.fixture
     def log(self, tmp_path):
-        """Written, and then the power failed: the entries of the last lines are gone."""
+        """Return a log after a power failure: the entries of its last lines are lost."""
         writer = LogWriter(tmp_path / "log")
         writer.append_many([1, 2, 3])
         index = next((tmp_path / "log").glob("*.idx"))
@@ -56,8 +56,8 @@ class TestAfterAPowerFailure:
 
 
 class TestALostIndex:
-    def test_under_a_live_writer(self, tmp_path):
-        """The lock is taken, so nothing is recovered; the lines are not just left out."""
+    def test_a_lost_index_under_a_live_writer_is_an_error(self, tmp_path):
+        """The writer has the lock, so nothing is recovered, and no line is left out silently."""
         with LogWriter(tmp_path / "log") as writer:
             writer.append_many([1, 2, 3])
             index = next((tmp_path / "log").glob("*.idx"))
@@ -81,7 +81,7 @@ class TestLinesThatWereGivenUp:
         Log(log).recover(repair=True)
         return log
 
-    def test_as_a_sequence_it_has_the_lines_that_are_there(self, log):
+    def test_a_log_as_a_sequence_contains_the_remaining_lines(self, log):
         there = Log(log)
         with pytest.warns(HeadraceWarning, match="lines 14 to 20 were given up"):
             found = list(there)

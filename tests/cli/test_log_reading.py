@@ -25,7 +25,7 @@ def log(tmp_path):
 
 
 class Reading:
-    """What a process prints, read as it comes."""
+    """The output of a process, read as it comes."""
 
     def __init__(self, child):
         self.child = child
@@ -161,7 +161,7 @@ def test_consumers_that_cannot_be(headrace, log, options, said):
     assert said in outcome.err
 
 
-def test_output_that_nobody_takes_is_given_again(process, log, tmp_path):
+def test_output_that_was_not_read_is_printed_again(process, log, tmp_path):
     reading, writing = os.pipe()
     os.close(reading)
     done = subprocess.run(
@@ -176,7 +176,7 @@ def test_output_that_nobody_takes_is_given_again(process, log, tmp_path):
 
 
 def test_a_consumer_that_is_killed_misses_nothing(start, process, tmp_path):
-    """At least once: it is given again what it had not said to be done with."""
+    """Delivery is at least once: lines without an acknowledged position come again."""
     total = 6000
     with package.LogWriter(tmp_path / "log", durability="os", rotate_rows=500) as log:
         log.append_lines(lines(1, total))
@@ -198,7 +198,7 @@ def test_a_consumer_that_is_killed_misses_nothing(start, process, tmp_path):
     assert seen == set(range(1, total + 1))
 
 
-def test_one_that_is_ended_remembers(start, process, tmp_path):
+def test_a_consumer_ended_by_a_signal_keeps_its_position(start, process, tmp_path):
     with package.LogWriter(tmp_path / "log") as log:
         log.append_lines(lines(1, 3))
     reader = Reading(start("log", "cat", "log", "-f", "--consumer", "c"))
@@ -211,6 +211,6 @@ def test_one_that_is_ended_remembers(start, process, tmp_path):
     reader.until(lines(4, 4))
     reader.child.send_signal(signal.SIGTERM)
     assert reader.child.wait(20) == 143
-    # Lines that have left are done, but for those of which nobody asked for more.
+    # The position after the last line may not be stored yet: it is stored with the next one.
     rest = process("log", "cat", "log", "--consumer", "c").out
     assert rest in (b"", lines(4, 4))

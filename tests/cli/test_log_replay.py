@@ -90,7 +90,7 @@ def test_what_makes_no_sense(headrace, logs, options, said):
     assert said in outcome.err
 
 
-def test_what_is_said_at_the_end(headrace, logs):
+def test_the_summary_at_the_end(headrace, logs):
     outcome = headrace("log", "replay", logs / "kraken", "--events", "json")
     (event,) = outcome.events
     assert (event["event"], event["records"], event["partitions"]) == (
@@ -102,8 +102,8 @@ def test_what_is_said_at_the_end(headrace, logs):
     assert headrace("log", "replay", logs, "-q").err == ""
 
 
-def test_what_is_said_meanwhile(start, tmp_path):
-    """The time that was reached, records, and how late they are."""
+def test_progress_events(start, tmp_path):
+    """They have the replayed time, the number of records, and the lag."""
     with package.LogWriter(tmp_path / "log", time="$") as log:
         log.append_many([0, 1, 700, 60_000])
     child = start("log", "replay", "log", "--speed", "1", "--progress")
@@ -116,7 +116,7 @@ def test_what_is_said_meanwhile(start, tmp_path):
     assert child.stdout.read() == b"0\n1\n700\n"
 
 
-def test_each_is_passed_on_when_it_is_due(start, tmp_path):
+def test_each_record_is_printed_when_it_is_due(start, tmp_path):
     with package.LogWriter(tmp_path / "log", time="$") as log:
         log.append_many([0, 60_000_000])
     child = start("log", "replay", "log", "--speed", "2")

@@ -1,4 +1,4 @@
-"""A row over ``--max-line`` is a bad row: every command does with both what it does with bad rows."""
+"""A row over ``--max-line`` is a bad row in every command."""
 
 from pathlib import Path
 
@@ -42,7 +42,7 @@ def test_a_long_row_is_a_bad_row(headrace, tmp_path, monkeypatch, command):
 
 
 @pytest.mark.parametrize("command", [["head"], ["tail"]], ids=" ".join)
-def test_a_long_row_that_cannot_be_printed_is_said(headrace, tmp_path, command):
+def test_a_long_row_that_cannot_be_printed_is_reported(headrace, tmp_path, command):
     path = tmp_path / "rows.jsonl"
     path.write_bytes(LONG + b'\n{"id": 3}\n')
     done = headrace(*command, "--max-line", "20", path)

@@ -1,4 +1,4 @@
-"""Named sources on the command line, and what ``$`` is beside them."""
+"""Named sources on the command line, and the meaning of ``$`` beside them."""
 
 import pytest
 

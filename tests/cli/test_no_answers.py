@@ -1,4 +1,4 @@
-"""``headrace query`` that prints nothing says why."""
+"""``headrace query`` without output reports the reason."""
 
 import pytest
 
@@ -102,11 +102,11 @@ def test_a_query_without_answers_says_which_field_no_row_has(
         ["$.rows().enumerate().map(value.id)"],
     ],
 )
-def test_nothing_is_said_of_a_query_that_found_what_it_reads(headrace, rows, arguments):
+def test_a_query_that_found_its_fields_prints_no_hint(headrace, rows, arguments):
     assert headrace("query", *arguments, rows).err == ""
 
 
-def test_nothing_is_said_of_no_rows(headrace, tmp_path):
+def test_a_file_without_rows_prints_no_hint(headrace, tmp_path):
     empty = tmp_path / "empty.jsonl"
     empty.write_bytes(b"")
     assert headrace("query", "id", empty).err == ""
@@ -179,7 +179,7 @@ def test_a_result_knows_why_it_is_empty(rows):
     assert result.hint == ""
 
 
-def test_a_name_that_is_not_used_is_said(headrace, rows):
+def test_an_unused_name_is_reported(headrace, rows):
     done = headrace("query", "$.map(id)", rows, "--name", f"p={rows}")
     assert done.out == b"0\n1\n2\n"
     assert "the query does not use @p; with --name, $ is the array of all" in done.err

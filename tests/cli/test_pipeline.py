@@ -1,4 +1,4 @@
-"""``headrace pipeline``: what is printed, what is said, and how it ends."""
+"""``headrace pipeline``: output, messages and exit codes."""
 
 import json
 
@@ -20,7 +20,7 @@ required = ["id"]
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    """A pipeline and what it reads; its tasks are done in this process."""
+    """A pipeline with its input; its tasks run in this process."""
     monkeypatch.setattr(
         Session,
         "run_each",
@@ -31,9 +31,7 @@ def files(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_a_run_prints_what_committed_it_and_says_what_became_of_the_rows(
-    headrace, files
-):
+def test_a_run_prints_the_metadata_file_and_the_account_of_rows(headrace, files):
     done = headrace("pipeline", "run", "events.toml")
     assert done.code == 0, done.err
     path = files / "out/result/rows.meta-00000001.json"
@@ -117,7 +115,9 @@ def test_init_writes_a_pipeline_that_can_be_explained(headrace, files):
         (('"events"', "7"), 2, "events.toml: name is 7; must be a text"),
     ],
 )
-def test_what_is_wrong_with_a_pipeline(headrace, files, command, change, code, said):
+def test_mistakes_in_a_pipeline_are_reported(
+    headrace, files, command, change, code, said
+):
     (files / "events.toml").write_text(PIPELINE.replace(*change))
     done = headrace("pipeline", command, "events.toml")
     assert (done.code, done.out) == (code, b"")

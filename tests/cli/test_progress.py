@@ -1,4 +1,4 @@
-"""Progress: nothing for short work, then a bar that goes away, or events."""
+"""Progress: nothing for short work, then a bar that is erased at the end, or events."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from headrace.cli.console import Console, bar
 
 
 class Clock:
-    """A clock that stands still until told."""
+    """A clock that the test sets."""
 
     def __init__(self):
         self.now = 100.0
@@ -28,7 +28,7 @@ def clock():
     return Clock()
 
 
-def test_nothing_is_said_of_short_work(clock, capsys):
+def test_short_work_reports_no_progress(clock, capsys):
     console = Console(clock)
     console.json = console.shows_progress = True
     with console.progress() as report:
@@ -39,7 +39,7 @@ def test_nothing_is_said_of_short_work(clock, capsys):
 
 
 @pytest.mark.parametrize("form", ["json", "text"])
-def test_without_a_terminal_progress_is_shown_if_asked(clock, capsys, form):
+def test_progress_can_be_requested_without_a_terminal(clock, capsys, form):
     console = Console(clock)
     console.json = form == "json"
     console.shows_progress = True
@@ -74,7 +74,7 @@ def test_events_come_every_half_second(clock, capsys):
 
 @pytest.mark.parametrize("silence", ["quiet", "text", "json", "no progress"])
 def test_no_progress(clock, capsys, silence):
-    """Without a terminal there is none, unless it is asked for."""
+    """Without a terminal, progress is not shown by default."""
     console = Console(clock)
     console.quiet = silence == "quiet"
     console.json = silence in ("quiet", "json")
@@ -94,12 +94,12 @@ def test_a_bar_fits_its_line(columns, total):
 
 @pytest.fixture
 def terminal():
-    """A terminal: where to write, and what was written there."""
+    """Yield a terminal: its file descriptor, and the bytes written to it."""
     controller, end = pty.openpty()
     seen = bytearray()
 
     def watch():
-        # The last end being closed is an error here, not the end of a file.
+        # When the last end is closed, reading fails instead of returning no bytes.
         with suppress(OSError):
             while data := os.read(controller, 4096):
                 seen.extend(data)

@@ -66,7 +66,7 @@ def test_a_bad_row_ends_the_run_behind_the_answers_before_it(headrace, tmp_path)
     assert "bad.jsonl: line 2, byte 15" in done.err
 
 
-def test_only_the_first_bad_rows_are_remembered_unless_all_are_wanted(tmp_path):
+def test_only_the_first_bad_rows_are_stored_by_default(tmp_path):
     path = tmp_path / "bad.jsonl"
     path.write_bytes(b"bad\n" * 50)
     for policy, kept in (("skip", 10), ("collect", 50)):
@@ -94,7 +94,7 @@ def test_a_query_that_fails_says_where_and_why(headrace, people, query, said):
     assert said in done.err
 
 
-def test_a_plan_can_be_read(headrace):
+def test_explain_prints_the_plan(headrace):
     outcome = headrace(
         "query", "--explain", "--stream", "$.filter(x > 1).sort(x).first(2)"
     )

@@ -1,4 +1,4 @@
-"""``headrace query`` over lines that are no rows: endless ones, framed ones without a record."""
+"""``headrace query`` over lines that are not rows: endless lines, framed lines without a record."""
 
 import json
 import signal
@@ -57,7 +57,7 @@ def test_an_endless_line_ends_at_its_limit(start, query):
 @pytest.mark.parametrize("query", ["a", "$.rows().count()"])
 def test_a_signal_ends_an_endless_line(start, wait_for, number, query):
     child = start("query", "--on-error", "skip", query, "/dev/zero")
-    # More than the interpreter reads to begin with: it is at work on the line.
+    # The start of the interpreter reads less than this: the command is reading the line.
     wait_for(lambda: _bytes_read(child.pid) > 100 << 20)
     child.send_signal(number)
     assert child.wait(60) in (130, 128 + signal.SIGTERM)

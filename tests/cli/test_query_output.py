@@ -1,4 +1,4 @@
-"""``headrace query``: where answers go and in which form, and bad rows with them."""
+"""``headrace query``: destination and format of answers and of bad rows."""
 
 import csv
 import io
@@ -36,7 +36,7 @@ def broken(tmp_path):
 
 
 def read(form, content):
-    """Read a file of answers with what others read it with."""
+    """Read a file of answers with another library."""
     match form:
         case "ndjson":
             return [json.loads(line) for line in content.decode().splitlines()]
@@ -49,7 +49,7 @@ def read(form, content):
 
 
 @pytest.mark.parametrize("form", ["ndjson", "json", "parquet"])
-def test_what_comes_out_is_what_went_in(headrace, people, form):
+def test_every_format_preserves_the_rows(headrace, people, form):
     done = headrace("query", "$", "--format", form, people)
     assert (done.code, done.err) == (0, "")
     found = read(form, done.out)
@@ -128,7 +128,7 @@ def test_standard_output_can_be_named(headrace, people):
     assert done.out == b"1\n2\n3\n"
 
 
-# What goes wrong
+# Failures
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -140,7 +140,7 @@ def test_a_failed_run_leaves_no_file(headrace, broken, tmp_path, form):
 
 
 @pytest.mark.parametrize("form", ["ndjson", "json", "csv", "table"])
-def test_answers_before_a_failure_stand(headrace, broken, form):
+def test_answers_before_a_failure_are_printed(headrace, broken, form):
     done = headrace("query", "{a}", "--format", form, broken)
     assert done.code == 1
     assert b"1" in done.out
@@ -169,7 +169,7 @@ def test_a_late_column_is_an_error_of_csv(headrace, tmp_path):
     assert "do not have them: b" in note["message"]
 
 
-def test_a_column_of_several_types_is_told_of(headrace, broken, tmp_path):
+def test_a_column_of_several_types_is_reported(headrace, broken, tmp_path):
     done = headrace(
         "query", "{a}", "--on-error", "skip", "--out", "out.parquet", broken
     )
@@ -206,7 +206,7 @@ def test_counts_of_several_answers_do_not_depend_on_their_order(
     assert "rows 6 = emitted 2 + filtered 0 + skipped 3 + blank 1" in done.err
 
 
-def test_a_query_that_fails_on_good_rows_is_told_of(headrace, tmp_path):
+def test_a_query_that_fails_on_good_rows_is_reported(headrace, tmp_path):
     path = tmp_path / "rows.jsonl"
     path.write_text('{"a": 1}\n{\n{"a": "x"}\n')
     done = headrace("query", "--on-error", "skip", "a * 2", path)
@@ -215,7 +215,7 @@ def test_a_query_that_fails_on_good_rows_is_told_of(headrace, tmp_path):
     assert "line 3" in done.err
 
 
-def test_bad_rows_are_told_of_as_they_come(headrace, broken):
+def test_bad_rows_are_reported_as_they_come(headrace, broken):
     done = headrace("query", "a * 2", "--on-error", "collect", broken)
     assert (done.code, done.out) == (0, b"2\n6\n")
     *bad, summary = done.err.splitlines()

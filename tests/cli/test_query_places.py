@@ -1,4 +1,4 @@
-"""``input_file()``, ``input_line()`` and ``input_row()``: where a row stands."""
+"""``input_file()``, ``input_line()`` and ``input_row()``: the place of a row."""
 
 import json
 
@@ -20,7 +20,7 @@ def files(tmp_path):
 
 
 def places(files):
-    """List where each row that is not blank stands, by counting."""
+    """List the place of each row that is not blank, by counting."""
     every = [(name, line + 1) for name, count in files for line in range(count)]
     found = [[name, line, row] for row, (name, line) in enumerate(every)]
     return [place for place in found if (place[1] - 1) % 7]
@@ -37,7 +37,7 @@ def places(files):
         (["--where", "input_row() >= 0", QUERY], False),
     ],
 )
-def test_places_are_those_that_counting_gives(headrace, files, arguments, turned):
+def test_places_equal_those_found_by_counting(headrace, files, arguments, turned):
     done = headrace("query", *arguments, *(name for name, _count in files))
     assert (done.code, done.err) == (0, "")
     wanted = places(files)
@@ -45,7 +45,7 @@ def test_places_are_those_that_counting_gives(headrace, files, arguments, turned
     assert found == (wanted[::-1] if turned else wanted)
 
 
-def test_places_of_a_pipe_count_on(process, files, tmp_path):
+def test_row_numbers_continue_across_sources_with_a_pipe(process, files, tmp_path):
     content = (tmp_path / "c.jsonl").read_bytes()
     done = process(
         "query", "[input_line(), input_row()]", "-", "d.jsonl", stdin=content
@@ -74,11 +74,11 @@ def test_a_key_index_leaves_places_alone(headrace, files):
         ([QUERY, "a.jsonl", "--engine", "spark"], 2, "need --engine local"),
     ],
 )
-def test_places_that_are_not_known_are_refused(headrace, files, arguments, code, said):
+def test_unknown_places_are_refused(headrace, files, arguments, code, said):
     done = headrace("query", *arguments)
     assert (done.code, done.out, said in done.err) == (code, b"", True)
 
 
-def test_a_document_stands_nowhere():
+def test_a_document_has_no_place():
     with pytest.raises(HeadraceError, match="only of a row of a file"):
         evaluate("input_line()", b"{}")

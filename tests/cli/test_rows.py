@@ -1,4 +1,4 @@
-"""head, tail and row: which rows come out of which files."""
+"""head, tail and row: the rows that they print."""
 
 import gzip
 

@@ -1,4 +1,4 @@
-"""``headrace index`` of a set of shards: what the commands say, and end with."""
+"""``headrace index`` of a set of shards: events and exit codes."""
 
 import json
 
@@ -37,7 +37,7 @@ def test_rows_are_found(headrace):
     assert counted.rows == [b"7"]
 
 
-def test_parts_that_came_are_indexed(headrace, shards):
+def test_new_parts_are_indexed(headrace, shards):
     write(shards.directory, lines_of(range(50, 60)))
     checked = headrace("index", "check", "set", "--json")
     assert checked.code == 1

@@ -57,7 +57,7 @@ def test_a_set_is_a_source_like_any_other(headrace, data):
     assert headrace("query", "$.rows().count()", "set").out == b"5000\n"
 
 
-def test_standard_input_and_every_choice(process, data):
+def test_every_option_of_write(process, data):
     options = (
         "--set-name", "all", "--codec", "gzip", "--level", "9", "--block-bytes", "2KiB",
         "--max-records", "1500", "--max-logical-bytes", "1MiB", "--threads", "2",
@@ -87,7 +87,7 @@ def bad(data):
     return data
 
 
-def test_the_first_bad_row_ends_it_and_leaves_nothing(headrace, bad):
+def test_the_first_bad_row_ends_a_write_and_leaves_nothing(headrace, bad):
     done = headrace("shard", "write", "bad.jsonl", "--out", "set")
     assert done.code == 1
     assert "bad.jsonl: line 2, byte 13:" in done.err
@@ -137,7 +137,7 @@ def test_a_row_too_long_to_read_is_a_bad_row(headrace, data):
         pytest.param(["wide.jsonl", "--out", "s", "--max-bytes", "200"], 1, "ERR_JSON_TOO_LARGE", id="a row that cannot fit"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_done_is_said_and_leaves_nothing(
+def test_a_refused_write_is_reported_and_leaves_nothing(
     headrace, data, arguments, code, says
 ):
     (data / "foreign").mkdir()
@@ -152,7 +152,7 @@ def test_what_cannot_be_done_is_said_and_leaves_nothing(
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
-def test_whoever_is_ended_leaves_the_old_set(data, headrace, ending):
+def test_a_writer_ended_by_a_signal_leaves_the_old_set(data, headrace, ending):
     write(headrace, "app.jsonl", "--out", "set")
     before = sorted((data / "set").rglob("*"))
     child = subprocess.Popen(
@@ -181,7 +181,7 @@ def test_whoever_is_ended_leaves_the_old_set(data, headrace, ending):
 
 
 def damage(data, at=0.5):
-    """Change one byte in the middle of the first part; its path."""
+    """Change one byte in the middle of the first part; return its path."""
     part = min(path for path in data.glob("set/*/part-*") if path.suffix != ".ckpt")
     content = bytearray(part.read_bytes())
     content[int(len(content) * at)] ^= 0xFF
@@ -230,7 +230,7 @@ def test_a_damaged_block_is_found_and_the_others_are_read(headrace, data, at):
 
 
 @pytest.mark.parametrize("change", ["missing", "shorter", "longer", "another"])
-def test_a_part_that_is_not_what_was_written(headrace, data, change):
+def test_a_part_that_differs_from_the_metadata_is_found(headrace, data, change):
     write(headrace, "app.jsonl", "--out", "set", "--max-bytes", "4KiB")
     part, other = sorted(data.glob("set/*/part-*.zst"))[:2]
     match change:
@@ -263,13 +263,13 @@ def test_rows_are_counted_against_the_metadata(headrace, data, sidecars):
     assert b"it has 5000 rows, but the metadata says 5001" in done.out
 
 
-def test_a_file_is_no_set(headrace, data):
+def test_check_refuses_a_file(headrace, data):
     done = headrace("shard", "check", "app.jsonl")
     assert (done.code, done.out) == (2, b"")
     assert "is a file, not a set of shards" in done.err
 
 
-def test_what_cannot_be_read_can_be_left_out(headrace, data):
+def test_damaged_rows_can_be_left_out(headrace, data):
     write(headrace, "app.jsonl", "--out", "set", "--max-bytes", "4KiB")
     first, second, *_rest = hr.ShardSet("set").metadata.parts
     (data / "set" / first.path).unlink()
@@ -306,7 +306,7 @@ def test_stats_show_each_file_against_the_limit(headrace, data):
     assert [json.loads(row)["faults"] for row in checked] == [[]] * len(bars)
 
 
-def test_a_group_is_listed_and_its_words_are_asked_for(headrace, data):
+def test_a_group_without_a_command_prints_its_commands(headrace, data):
     assert headrace("shard", "--help").out.count(b"\n  shard ") == 6
     assert headrace("help", "shard").out == headrace("shard", "--help").out
     assert b"usage: headrace shard cat" in headrace("help", "shard", "cat").out
@@ -321,7 +321,7 @@ def test_a_group_is_listed_and_its_words_are_asked_for(headrace, data):
 
 @pytest.fixture(params=["gzip", "zstd"])
 def foreign(request, data):
-    """A file that somebody else compressed in one go, its path and content."""
+    """A file that another program compressed as a whole: its path and content."""
     text = b"\xef\xbb\xbf" + TEXT.replace(b"\n", b"\r\n", 10) + b"not json\n"
     if request.param == "gzip":
         path = data / "foreign.jsonl.gz"
@@ -339,7 +339,7 @@ def decoded(path):
         return file.read()
 
 
-def test_a_file_is_made_one_of_blocks(headrace, foreign):
+def test_recompress_writes_a_file_of_blocks(headrace, foreign):
     path, text = foreign
     done = headrace("recompress", path, "--block-bytes", "4KiB")
     assert done.code == 0, done.err
@@ -359,7 +359,7 @@ def test_the_old_file_can_be_kept(headrace, foreign):
     assert path.with_name(f"{path.name}.bak").read_bytes() == before
 
 
-def test_who_may_read_the_old_file_may_read_the_new_one(headrace, foreign):
+def test_the_new_file_has_the_permissions_of_the_old_one(headrace, foreign):
     path, _text = foreign
     path.chmod(0o600)
     assert headrace("recompress", path, "--block-bytes", "4KiB").code == 0
@@ -386,7 +386,7 @@ def test_a_plain_file_and_a_last_row_without_newline(headrace, data):
     assert decoded(out) == b"1\n2\n"
 
 
-def test_what_cannot_be_recompressed_is_left_alone(headrace, foreign):
+def test_a_file_that_cannot_be_recompressed_is_left_alone(headrace, foreign):
     path, _text = foreign
     other = "zstd" if path.suffix == ".gz" else "gzip"
     for arguments in (["app.jsonl"], [path, "--codec", other], ["."]):
@@ -404,7 +404,7 @@ def test_what_cannot_be_recompressed_is_left_alone(headrace, foreign):
     ]
 
 
-def test_a_file_of_somebody_else_beside_it_stays(headrace, foreign):
+def test_a_foreign_sidecar_stays(headrace, foreign):
     path, text = foreign
     beside = path.with_name(f"{path.name}.ckpt")
     beside.write_bytes(b"weights of a model")
@@ -413,14 +413,14 @@ def test_a_file_of_somebody_else_beside_it_stays(headrace, foreign):
     assert decoded(path) == text
 
 
-def test_who_may_read_it_stays(headrace, foreign):
+def test_recompress_keeps_permissions(headrace, foreign):
     path, _text = foreign
     path.chmod(0o600)
     assert headrace("recompress", path).code == 0
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_what_is_appended_meanwhile_is_not_lost(foreign):
+def test_rows_appended_meanwhile_are_not_lost(foreign):
     path, _text = foreign
     before = path.read_bytes()
 
@@ -446,7 +446,7 @@ def test_a_set_is_not_recompressed(headrace, data, named):
     assert headrace("shard", "check", "set").code == 0
 
 
-def test_what_was_superseded_is_removed(headrace, tmp_path):
+def test_vacuum_removes_superseded_generations(headrace, tmp_path):
     (tmp_path / "rows.jsonl").write_text('{"id": 1}\n')
     for _ in range(3):
         assert headrace("shard", "write", "rows.jsonl", "--out", "set").code == 0

@@ -127,7 +127,7 @@ def test_a_row_that_is_too_long_is_left_out_with_a_warning(
     assert (event["offset"], event["length"], event["limit"]) == (17, 202, 100)
 
 
-def test_stats_are_said_even_if_the_work_fails(headrace, compressed):
+def test_stats_are_printed_even_if_the_command_fails(headrace, compressed):
     file = compressed("gzip", b"{}\n" * 10_000)
     file.write_bytes(file.read_bytes()[:-8])
     outcome = headrace("head", "-n", "20000", "--stats", "--events=json", file)
@@ -151,7 +151,7 @@ def test_stats_of_a_followed_pipe(process):
 
 
 def test_stats_of_a_followed_file(headrace, start, mixed):
-    """They are those of every command, but that lines have no number."""
+    """They are those of every command, but lines have no number."""
     mixed.write_bytes(b"\xef\xbb\xbf" + CONTENT + b"\n")
     words = ("--stats", "--max-line", "100", "--events=json", mixed)
     expected = stats_of(headrace("head", *words))

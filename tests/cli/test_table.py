@@ -1,4 +1,4 @@
-"""The tables of commands and events, and what is made from them."""
+"""The tables of commands and events, and the reference generated from them."""
 
 import gzip
 import json
@@ -76,7 +76,7 @@ SILENT = (
 
 @pytest.fixture(scope="module")
 def files_of_examples(tmp_path_factory):
-    """The files the examples speak of."""
+    """The files that the examples name."""
     folder = tmp_path_factory.mktemp("examples") / "files"
     (folder / "logs").mkdir(parents=True)
     levels = ("info", "error")
@@ -109,7 +109,7 @@ def files_of_examples(tmp_path_factory):
 
 @pytest.fixture
 def run_example(files_of_examples, piped, start, on_path, tmp_path):
-    """Run a line where the files are; in this process if it only calls headrace."""
+    """Run a line in the directory of the files; in this process if it only calls headrace."""
     shutil.copytree(files_of_examples, tmp_path, dirs_exist_ok=True)
 
     def run(line):
@@ -133,7 +133,7 @@ def run_example(files_of_examples, piped, start, on_path, tmp_path):
 
 
 def interrupted(child):
-    """Interrupt a command that follows a file, once it has printed or said something."""
+    """Interrupt a command that follows a file after its first output."""
     select.select([child.stdout, child.stderr], [], [])
     child.send_signal(signal.SIGINT)
     printed, said = child.communicate()

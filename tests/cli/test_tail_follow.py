@@ -1,4 +1,4 @@
-"""tail -f as a person uses it: a process, a file that changes, Ctrl-C."""
+"""``tail -f`` on a terminal: a process, a file that changes, Ctrl-C."""
 
 import gzip
 import os
@@ -45,7 +45,7 @@ def test_rows_come_as_they_are_written(tail, path):
     assert stop(child) == ""
 
 
-def test_rotation_is_said_and_nothing_is_lost(tail, path):
+def test_rotation_is_reported_and_no_row_is_lost(tail, path):
     child = tail("-f", path)
     assert child.stdout.read(100) == b"1\n2\n3\n"
     append(path, b"4\n[0]")
@@ -59,7 +59,7 @@ def test_rotation_is_said_and_nothing_is_lost(tail, path):
     assert stop(child) == ""
 
 
-def test_truncation_is_said(tail, path):
+def test_truncation_is_reported(tail, path):
     child = tail("-f", path, "--events", "json")
     assert child.stdout.read(100) == b"1\n2\n3\n"
     path.write_bytes(b"9\n")
@@ -158,7 +158,7 @@ def test_an_endless_line_is_not_kept(tail, path):
     child = tail("-f", "-n1", path, "--max-line", "100")
     assert child.stdout.read(100) == b"3\n"
     for size in range(1, 9):
-        # Grown without writing: so long a line, and nobody has it in memory.
+        # A sparse file: the line is long, but takes no memory.
         os.truncate(path, size << 25)
         time.sleep(0.05)
     append(path, b"\n4\n")
