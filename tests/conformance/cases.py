@@ -78,7 +78,7 @@ def over_lines(case: dict[str, Any]) -> list[Any]:
         dataset = headrace.open(path, max_line=options.get("max_line_len", "64MiB"))
         known = {"key", "limit", "null_output", "max_line_len", "source"}
         known |= {"frame", "separator", "null_payload"}
-        # How a file is cut for reading changes no answer.
+        # The size of reads changes no answer.
         known |= {"reverse_chunk_size", "parallel_min_bytes"}
         if missing := set(options) - known:
             raise HeadraceError(f"there is no option for {', '.join(sorted(missing))}")

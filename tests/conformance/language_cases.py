@@ -97,7 +97,7 @@ def _document(case: dict[str, Any], _folder: Path) -> list[str]:
 
 def _each_row(case: dict[str, Any], folder: Path, **options: Any) -> list[str]:
     # Two rows of the same kind: one must not change the answer to the other.
-    lines = _asked(case, folder, [case.get("input")] * 2, nulls="emit", **options)
+    lines = _query_lines(case, folder, [case.get("input")] * 2, nulls="emit", **options)
     if len(lines) != 2:
         return [f"gave {lines}, not one answer for each of two rows"]
     return [_compared(case, line) for line in lines]
@@ -105,14 +105,14 @@ def _each_row(case: dict[str, Any], folder: Path, **options: Any) -> list[str]:
 
 def _all_rows(case: dict[str, Any], folder: Path, **options: Any) -> list[str]:
     rows = case["input"]
-    found = _asked(
+    found = _query_lines(
         case, folder, rows, stream=True, shape="array", nulls="emit", **options
     )
     return [_compared(case, "\n".join(found))]
 
 
 def _lines(case: dict[str, Any], folder: Path, **options: Any) -> list[str]:
-    found = _asked(case, folder, case.get("rows", case.get("text")), **options)
+    found = _query_lines(case, folder, case.get("rows", case.get("text")), **options)
     if "error" in case:
         return [f"gave {found}, must fail"]
     if "expected_text" in case:
@@ -145,7 +145,9 @@ RUNS = {
 }
 
 
-def _asked(case: dict[str, Any], folder: Path, rows: Any, **options: Any) -> list[str]:
+def _query_lines(
+    case: dict[str, Any], folder: Path, rows: Any, **options: Any
+) -> list[str]:
     """Return the lines of output of a query over a file."""
     sources = {
         name: _written(folder / f"{name}.jsonl", content)

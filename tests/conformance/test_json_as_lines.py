@@ -1,4 +1,4 @@
-"""Each case as the middle line of three: one verdict on every path, neighbours unharmed."""
+"""Each case as the middle of three lines: every access has one verdict, and both neighbours."""
 
 import gzip
 

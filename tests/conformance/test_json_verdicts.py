@@ -119,7 +119,7 @@ REFUSED = [
     pytest.param(b"\xef\xbb\xbf[]", 0, BYTE_ORDER_MARK, id="UTF-8 mark"),
 ]
 
-# What the suite leaves open: None is accepted, a text is part of the reason for
+# Cases that the suite leaves open: None is accepted, a text is part of the reason for
 # refusing. The reader of a file takes off a mark at its first byte; a line that
 # still has one when it is parsed is refused.
 PINS = {

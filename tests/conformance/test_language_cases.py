@@ -26,9 +26,9 @@ MODES = list(RUNS)
 NAMES = [path.stem for path in files()]
 
 NOT_CALLED = {
-    # Built from other names: `.join(other, on: key)` and its like.
+    # The parser makes them of other names: `.join(other, on: key)` and the like.
     "join on", "diff on", "intersect on",
-    # Means something only with --allow-env, and is refused here.
+    # It needs --allow-env, and is refused here.
     "env",
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Signals that wait for the end of a block."""
+"""``deferred_interrupts``: an interrupt is raised after the block."""
 
 import signal
 import threading
@@ -10,13 +10,13 @@ from headrace.engines.spark.session.deferred_interrupt import deferred_interrupt
 
 @pytest.fixture(autouse=True)
 def python_handler():
-    """Have Python's own handler, whoever else lives in this process."""
+    """Install Python's own handler of SIGINT, instead of that of another library."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
 
 
-def test_an_interrupt_comes_behind_the_block():
+def test_an_interrupt_is_raised_after_the_block():
     done = []
 
     def work():
@@ -30,7 +30,7 @@ def test_an_interrupt_comes_behind_the_block():
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_a_handler_that_is_set_meanwhile_stays_and_hears_it():
+def test_a_handler_set_in_the_block_stays_and_receives_the_signal():
     heard = []
 
     def handler(number, _frame):
@@ -43,13 +43,13 @@ def test_a_handler_that_is_set_meanwhile_stays_and_hears_it():
     assert heard == [signal.SIGINT]
 
 
-def test_what_ends_the_process_still_does():
+def test_other_signals_are_not_deferred():
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     with deferred_interrupts():
         assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
-def test_other_threads_have_no_signals_to_put_off():
+def test_other_threads_change_no_handler():
     found = []
 
     def work():

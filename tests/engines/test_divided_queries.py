@@ -1,4 +1,4 @@
-"""Queries divided into tasks give what one run gives; here the tasks run without Spark."""
+"""Queries divided into tasks give the answers of one run; here tasks run without Spark."""
 
 import io
 import warnings
@@ -64,7 +64,7 @@ STRATEGIES = {
 
 @pytest.fixture
 def noted():
-    """Options of a query that tasks run in this process, and what the tasks of each job give."""
+    """Return options that run tasks in this process, and the kinds of output of the jobs."""
     outputs = []
 
     def noting(query, tasks, tell):
@@ -125,7 +125,7 @@ def test_joins_with_a_large_side(tmp_path, with_bad_rows, query):
         (few, many),
         (with_bad_rows, [many] * 5),
         (few, [many, *with_bad_rows]),
-        # Those that are as many as the others, or more.
+        # The left side is as large as the right one, or larger.
         ([few, few, many], many),
         ([few, *with_bad_rows, few], many),
         ([*with_bad_rows, many], [few, *with_bad_rows]),
@@ -168,7 +168,7 @@ def test_bad_rows_go_to_a_file_as_they_are(with_bad_rows, tmp_path, query):
     assert bad_rows["spark"] == bad_rows["local"] != b""
 
 
-def test_how_far_a_query_is_is_known_before_there_are_answers(tmp_path):
+def test_progress_is_known_before_the_first_answer(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'{"id": 1}\n' * 1000)
     done_bytes = []
@@ -210,7 +210,7 @@ def test_the_first_rows_are_enough_for_a_limit(tmp_path):
 @pytest.mark.parametrize(
     "damage", [b"", b"garbage at the end that is no block"], ids=["cut", "garbage"]
 )
-def test_damaged_blocks_end_the_answers_in_the_same_place(tmp_path, damage):
+def test_damaged_blocks_end_the_answers_at_the_same_row(tmp_path, damage):
     path = tmp_path / "a.jsonl.gz"
     rows = b"".join(b'{"id": %d}\n' % row for row in range(2000))
     with headrace.LineWriter(path, block_bytes=500) as writer:
@@ -244,7 +244,7 @@ def test_a_file_that_changes_is_named_as_it_was_given(tmp_path, monkeypatch):
         ({"engine": "flink"}, "engine is one of 'local', 'spark'"),
     ],
 )
-def test_what_cannot_be_asked_is_refused_before_anything_starts(files, options, words):
+def test_invalid_options_are_refused_before_anything_starts(files, options, words):
     with headrace.open(files) as dataset, pytest.raises(UsageError, match=words):
         dataset.query("$", **{"engine": "spark", "_run_tasks": None, **options})
 
@@ -255,7 +255,7 @@ def test_a_pipe_is_refused():
         dataset.query("$", engine="spark")
 
 
-def test_too_much_memory_is_said_alike(files):
+def test_too_much_memory_is_the_same_error(files):
     with headrace.open(files, index=False) as dataset:
         for query in ("$.rows().sort(id).reverse()", "$.rows().unique().last(9)"):
             local = outcome(dataset, query, memory=300)
@@ -267,7 +267,7 @@ def test_too_much_memory_is_said_alike(files):
 
 
 @pytest.mark.parametrize("kind", ["join", "left_join", "lookup"])
-def test_what_is_joined_by_a_shuffle_needs_no_memory_here(tmp_path, kind):
+def test_a_join_by_a_shuffle_needs_no_memory_of_the_driver(tmp_path, kind):
     path = tmp_path / "a.jsonl"
     path.write_bytes(ROWS * 10)
     with headrace.open(path, index=False) as dataset:
@@ -288,7 +288,7 @@ def test_what_is_joined_by_a_shuffle_needs_no_memory_here(tmp_path, kind):
         "$.rows().group_by(x).entries().map(@[0]).map(@.len())",
     ],
 )
-def test_what_is_shuffled_needs_no_memory_here(files, query):
+def test_a_shuffle_needs_no_memory_of_the_driver(files, query):
     with headrace.open(files, index=False) as dataset:
         expected = outcome(dataset, query)
         for size in SIZES:
@@ -342,7 +342,7 @@ def test_what_is_shuffled_needs_no_memory_here(files, query):
         ("$.rows().unique_by(x)", {"partition_bytes": 90, "limit": 99}, ["rows"]),
     ],
 )
-def test_what_tasks_give(tmp_path, noted, query, options, given):
+def test_the_output_of_tasks(tmp_path, noted, query, options, given):
     path = tmp_path / "a.jsonl"
     path.write_bytes(ROWS * 10)
     by_tasks, jobs = noted
@@ -374,7 +374,9 @@ def test_what_tasks_give(tmp_path, noted, query, options, given):
         ("$.filter(id > 1).join(@rows, on: k == k).skip(1)", ["rows", "rows"]),
     ],
 )
-def test_what_tasks_give_for_a_join_with_a_large_side(tmp_path, noted, query, given):
+def test_the_output_of_tasks_for_a_join_with_a_large_side(
+    tmp_path, noted, query, given
+):
     few, many = tmp_path / "few.jsonl", tmp_path / "many.jsonl"
     few.write_bytes(ROWS)
     many.write_bytes(ROWS * 20)

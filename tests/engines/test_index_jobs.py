@@ -1,4 +1,4 @@
-"""Index jobs in which something goes wrong: all of an index, or what was there before."""
+"""Index jobs with failures: a complete index, or the old state."""
 
 import os
 from dataclasses import replace
@@ -39,7 +39,7 @@ def names(path):
 
 
 def before(strike, kind=Scan):
-    """Do tasks, but something else before the first of some kind."""
+    """Return a runner of tasks that calls `strike` before the first task of a kind."""
     struck = []
 
     def run_each(do, count, tell=None):
@@ -53,7 +53,7 @@ def before(strike, kind=Scan):
 
 
 @EACH
-def test_a_job_that_is_stopped_leaves_what_was_there(path, options):
+def test_a_stopped_job_leaves_the_old_index(path, options):
     (old,) = build_by_tasks([path], options, 1000)
     content = old.path.read_bytes()
 
@@ -68,7 +68,7 @@ def test_a_job_that_is_stopped_leaves_what_was_there(path, options):
 
 
 @EACH
-def test_what_a_killed_driver_left_is_removed_by_the_next(path, options):
+def test_leftovers_of_a_killed_driver_are_removed_by_the_next_build(path, options):
     def kill(_task):
         os._exit(9)
 
@@ -83,14 +83,14 @@ def test_what_a_killed_driver_left_is_removed_by_the_next(path, options):
     assert built.lines.records == 500
 
 
-def test_what_a_driver_left_and_others_do_not_know_stays(path):
+def test_a_foreign_directory_with_the_name_of_a_leftover_stays(path):
     strange = path.with_name(".rows.jsonl.jnx.tmp-notes")
     strange.mkdir()
     build_by_tasks([path], KEYS, 1000)
     assert strange.is_dir()
 
 
-def test_a_task_of_a_dead_driver_finds_nowhere_to_write(path, tmp_path):
+def test_a_task_of_a_dead_driver_cannot_write(path, tmp_path):
     seen = []
 
     def stop(task):
@@ -104,7 +104,7 @@ def test_a_task_of_a_dead_driver_finds_nowhere_to_write(path, tmp_path):
     assert names(path) == ["rows.jsonl"]
 
 
-def test_of_two_at_once_the_second_is_refused(path):
+def test_the_second_of_two_concurrent_builds_is_refused(path):
     with (
         writing(path.with_name("rows.jsonl.jnx")),
         pytest.raises(KeyIndexLockedError),
@@ -114,7 +114,7 @@ def test_of_two_at_once_the_second_is_refused(path):
 
 
 @EACH
-def test_a_file_that_is_changed_meanwhile_is_named(path, options):
+def test_a_file_that_changes_during_a_build_is_named(path, options):
     def change(_task):
         path.write_bytes(ROWS.replace(b"4", b"5"))
 
@@ -125,7 +125,7 @@ def test_a_file_that_is_changed_meanwhile_is_named(path, options):
         assert names(path) == ["rows.jsonl"]
 
 
-def test_a_file_that_grows_is_indexed_as_far_as_it_was(path):
+def test_a_file_that_grows_is_indexed_up_to_its_first_size(path):
     def grow(_task):
         with path.open("ab") as file:
             file.write(b'{"k":"new"}\n')
@@ -136,7 +136,7 @@ def test_a_file_that_grows_is_indexed_as_far_as_it_was(path):
         assert headrace.KeyIndex.open(path, "k").get("new") == [{"k": "new"}]
 
 
-def test_what_is_not_as_a_task_has_saved_it_is_not_merged(path):
+def test_a_run_that_differs_from_the_one_saved_is_not_merged(path):
     def damage(write):
         runs = write.staging / write.runs[0].name
         runs.write_bytes(runs.read_bytes()[:-1] + b"?")
@@ -146,7 +146,7 @@ def test_what_is_not_as_a_task_has_saved_it_is_not_merged(path):
     assert names(path) == ["rows.jsonl"]
 
 
-def test_rows_that_are_lost_on_the_way_are_missed(path):
+def test_rows_lost_between_tasks_are_an_error(path):
     def lose(do, count, tell=None):
         (first, *_), *_ = do.tasks
         if isinstance(first, Scan):
@@ -172,7 +172,7 @@ def test_files_before_one_that_fails_have_their_indexes(tmp_path):
     assert [path.name for path in sorted(tmp_path.glob("*.jnx"))] == ["a.jsonl.jnx"]
 
 
-def test_a_file_has_few_runs_however_it_is_cut(path):
+def test_a_file_has_few_runs_for_any_fragment_size(path):
     counted = []
 
     def count(write):
@@ -196,7 +196,7 @@ def test_several_small_files_share_a_task(tmp_path):
     assert counts[0] == 4
 
 
-def test_what_only_one_engine_has_is_refused_of_the_other(path):
+def test_an_option_of_one_engine_is_refused_by_the_other(path):
     with pytest.raises(UsageError, match="master is for engine='spark'"):
         headrace.KeyIndex.build(path, "k", master="local[1]")
     with pytest.raises(UsageError, match="threads is for engine='local'"):

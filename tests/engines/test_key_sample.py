@@ -1,4 +1,4 @@
-"""Samples of keys and the bounds that are made of them."""
+"""Samples of keys, and the bounds computed from them."""
 
 from itertools import pairwise
 
@@ -16,7 +16,7 @@ def sample(numbers, *, at_a_time):
     return sampling.sample()
 
 
-def test_a_sample_has_every_so_many_keys_however_they_come():
+def test_a_sample_has_every_nth_key_for_any_batch_size():
     numbers = range(5000)
     keys = [
         element.key
@@ -29,7 +29,7 @@ def test_a_sample_has_every_so_many_keys_however_they_come():
     assert sample(range(200), at_a_time=50) == (1, keys[:200])
 
 
-def test_each_key_of_merged_samples_stands_for_as_many():
+def test_each_key_of_merged_samples_has_the_same_weight():
     few, many = sample(range(100), at_a_time=9), sample(range(5000), at_a_time=999)
     assert merged([few, many]) == few.keys[::32] + many.keys
     assert merged([]) == []

@@ -1,4 +1,4 @@
-"""Elements of rows with keys: what comes out, in which order keys are, what is refused."""
+"""Keyed rows: elements, the order of keys, and refusals."""
 
 import json
 
@@ -54,7 +54,7 @@ def test_rows_keep_their_bytes_and_those_without_a_key_are_refused():
     assert rows.counts == Counts(rows=5, emitted=3, filtered=0, skipped=1, blank=1)
 
 
-def test_elements_of_stages_have_keys_and_become_others():
+def test_keys_are_computed_between_the_stages():
     rows = KeyedRows(
         code("-$"),
         stages=[stage("$.rows().flat_map(t)")],
@@ -85,19 +85,19 @@ def test_a_row_that_fails_on_the_way_contributes_nothing():
     assert [refused.row for refused in keyed.late] == [1]
 
 
-def test_compact_rows_are_written_as_other_elements_are():
+def test_compact_rows_are_written_without_spaces():
     keyed = KeyedRows(code("$"), compact=True).of(batch_of(b'{"k":  [1, 2.50]}'))
     assert [each.line for each in elements(keyed)] == [b'{"k":[1,2.50]}']
 
 
-def test_what_a_join_finds_nothing_by_has_an_empty_key():
+def test_values_that_join_with_nothing_have_an_empty_key():
     values = [b"null", b"[1, null]", b"[1]", b"{}", b'{"a": null}']
     keys = keys_of(*values, joins=True)
     assert [bool(key) for key in keys] == [False, False, True, True, True]
     assert all(keys_of(*values))
 
 
-def test_without_a_key_joined_elements_tell_their_rows():
+def test_joined_elements_without_a_key_have_their_rows():
     filling = StreamQuery(
         [Stage.table("join", code("k"), None)],
         reduction="count",
@@ -123,7 +123,7 @@ def test_framed_lines_have_keys():
     assert rows.counts == Counts(rows=3, emitted=1, filtered=1, skipped=1)
 
 
-def test_keys_of_which_some_fall():
+def test_keys_with_some_parts_descending():
     values = [None, True, -1, 1.5, 10**30, "", "a", "a\0", "ab", [], [1], {"a": 1}]
     pairs = [[left, right] for left in values for right in values]
     rows = batch_of(*(json.dumps(pair).encode() for pair in pairs))

@@ -1,4 +1,4 @@
-"""When a query reads only the rows that a key index leads to, and when all."""
+"""When a query reads only the rows found by a key index, and when all rows."""
 
 import os
 
@@ -21,7 +21,7 @@ def people(tmp_path):
 
 
 def index(path, key="id", **options):
-    """Build an index that is believed without reading the file again."""
+    """Build an index that is trusted without reading the file again."""
     built = headrace.KeyIndex.build(path, key, **options).path
     later = built.stat().st_mtime_ns + 10**9
     os.utime(built, ns=(later, later))
@@ -34,7 +34,7 @@ def explained(path, query, **options):
 
 
 def rows_read(path, query, **options):
-    """Return how many rows were asked, and how many are accounted for."""
+    """Return the number of rows that were read, and of rows in the account."""
     with headrace.open(path) as dataset:
         result = dataset.query(query, **options)
         result.to_list()
@@ -70,7 +70,7 @@ def rows_read(path, query, **options):
         ("$ if id == 7 else n", (200, 200)),
     ],
 )
-def test_only_rows_that_can_count_are_asked(people, query, rows):
+def test_only_rows_that_can_match_are_read(people, query, rows):
     index(people)
     if rows is None:
         with pytest.raises(headrace.HeadraceError, match="line 1, "):
@@ -120,7 +120,7 @@ def test_files_with_and_without_an_index_are_one_source(people, tmp_path):
         ]
 
 
-def test_the_other_side_of_a_join_is_found(people, tmp_path):
+def test_a_filter_before_a_join_uses_the_index(people, tmp_path):
     orders = tmp_path / "orders.jsonl"
     orders.write_bytes(b'{"user":7}\n')
     index(people)
@@ -147,7 +147,7 @@ def test_the_other_side_of_a_join_is_found(people, tmp_path):
         ),
     ],
 )
-def test_where_a_scan_could_say_something_else_it_is_made(
+def test_rows_are_scanned_where_an_index_could_change_the_result(
     people, content, options, expected
 ):
     people.write_bytes(content)
@@ -172,7 +172,7 @@ def test_indexes_can_be_switched_off(people):
     assert rows_read(framed, "id == 7", matches=True, frame=":") == (200, 200)
 
 
-def test_a_file_that_is_not_that_of_the_index_is_scanned(people):
+def test_a_file_with_a_stale_index_is_scanned(people):
     built = index(people)
     query = "$.rows().filter(id == 7)"
     with people.open("ab") as file:
@@ -184,7 +184,7 @@ def test_a_file_that_is_not_that_of_the_index_is_scanned(people):
     assert rows_read(people, query) == (200, 200)
 
 
-def test_a_touched_file_is_proven_only_for_who_would_read_it_anyway(people):
+def test_a_touched_file_is_verified_only_by_queries_that_read_all_of_it(people):
     index(people)
     os.utime(people, ns=(1, 1))
     assert rows_read(people, "$.rows().filter(id == 7)") == (1, 200)
@@ -206,7 +206,7 @@ def test_too_many_keys_are_not_looked_up(people):
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_a_damaged_index_is_told_of(people, version):
+def test_a_damaged_index_is_reported(people, version):
     built = index(people, index_version=version)
     content = bytearray(built.read_bytes())
     content[100] ^= 1
@@ -221,7 +221,7 @@ def believed(monkeypatch):
     )
 
 
-def test_an_index_that_leads_astray_is_noticed_before_any_row(people, monkeypatch):
+def test_a_wrong_index_found_before_the_first_row_means_a_scan(people, monkeypatch):
     index(people)
     people.write_bytes(ROWS.replace(b'"id":7,', b'"id":8,'))
     believed(monkeypatch)
@@ -229,7 +229,7 @@ def test_an_index_that_leads_astray_is_noticed_before_any_row(people, monkeypatc
         assert rows_read(people, "$.rows().filter(id == 7)") == (200, 200)
 
 
-def test_an_index_that_leads_astray_later_is_an_error(people, monkeypatch):
+def test_a_wrong_index_found_after_the_first_row_is_an_error(people, monkeypatch):
     index(people)
     people.write_bytes(ROWS.replace(b'"id":99,', b'"id":98,'))
     believed(monkeypatch)
@@ -279,7 +279,7 @@ def test_a_large_number_is_found_however_it_is_written(tmp_path, rows, query):
 
 
 def joined(people, tmp_path, query, rows=(b'{"who":7}', b'{"who":"x"}'), **options):
-    """Return the answers, how many right rows were asked, and how many are accounted for."""
+    """Return the answers, the number of right rows read, and of right rows in the account."""
     left = tmp_path / "left.jsonl"
     left.write_bytes(b"".join(row + b"\n" for row in rows))
     names = {"people": people}
@@ -302,7 +302,7 @@ def joined(people, tmp_path, query, rows=(b'{"who":7}', b'{"who":"x"}'), **optio
         ("$.join(@people, on: [who] == [id])", 1),
     ],
 )
-def test_a_join_reads_the_rows_that_are_wanted(people, tmp_path, query, count):
+def test_a_join_reads_only_the_matching_rows(people, tmp_path, query, count):
     index(people)
     answers, read, counts = joined(people, tmp_path, query)
     assert (len(answers), read, counts) == (count, 1, (200, 200))
@@ -320,7 +320,7 @@ def test_a_join_reads_the_rows_that_are_wanted(people, tmp_path, query, count):
         ("$.join(@people, on: who == id)", [b'{"who":%d}' % n for n in range(200)]),
     ],
 )
-def test_a_join_reads_all_rows_where_an_index_cannot_tell(
+def test_a_join_reads_all_rows_where_the_index_cannot_decide(
     people, tmp_path, query, rows
 ):
     index(people)

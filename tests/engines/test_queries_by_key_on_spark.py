@@ -1,6 +1,6 @@
-"""When tasks of Spark read only what holds rows that a key index leads to; they run without Spark.
+"""When Spark tasks read only the ranges of rows found by a key index; they run without Spark.
 
-That the answers are the same is tested in tests/features/key_index/test_queries_by_key_on_spark.py.
+The answers are compared in tests/features/key_index/test_queries_by_key_on_spark.py.
 """
 
 import os
@@ -50,7 +50,7 @@ def shards(tmp_path):
 
 
 def index(path, key="id"):
-    """Build an index that is believed without reading the file again."""
+    """Build an index that is trusted without reading the file again."""
     built = headrace.KeyIndex.build(path, key).path
     later = built.stat().st_mtime_ns + 10**9
     os.utime(built, ns=(later, later))
@@ -92,12 +92,12 @@ def explained(paths, query=SEVEN, **options):
         "$ if id == 7 else null",
     ],
 )
-def test_few_rows_are_asked_without_tasks(both, sent, people, query):
+def test_few_rows_are_read_without_tasks(both, sent, people, query):
     index(people)
     names = {"people": people} if "@people" in query else {}
     both(people, query, names=names)
     assert sent == []
-    # All of them by tasks, if there is no index, but for what is read from the end.
+    # Without an index tasks read all rows, except for queries that read from the end.
     both(people, query, names=names, index=False)
     assert bool(sent) == ("last" not in query)
 
@@ -109,9 +109,7 @@ def test_matches_are_found_without_tasks(both, sent, people):
     assert sent == []
 
 
-def test_many_rows_are_asked_by_tasks_that_read_what_holds_them(
-    both, sent, monkeypatch, shards
-):
+def test_many_rows_are_read_by_tasks_from_their_ranges(both, sent, monkeypatch, shards):
     index_of_set = headrace.KeyIndex.build(shards.path, "id").path
     monkeypatch.setattr(FEW_ROWS, 2)
     answer, *_ = both(shards.path, "$.rows().filter(id in [7, 480, 481, 999]).map(n)")
@@ -132,11 +130,11 @@ def test_many_rows_are_asked_by_tasks_that_read_what_holds_them(
 
 
 def damage_others(source, keys):
-    """Change a byte of every block of a part that has no row with these keys, unnoticed."""
+    """Change a byte of every block that has no row with these keys; keep the file times."""
     opened, path = OpenedFile(source), Path(source.location)
     rows = opened.data.read_at(0, opened.size)
     found = [opened.table.at_offset(rows.find(b'{"id":%d,' % key))[0] for key in keys]
-    # Of the block before it is seen whether a row ends there.
+    # The block before is read too, to see whether a row ends there.
     kept = {number - before for number in found for before in (0, 1)}
     blocks = {opened.table.at_offset(at) for at in range(opened.size)}
     assert len(blocks) > 30
@@ -178,7 +176,7 @@ def test_files_with_and_without_an_index_are_one_source(both, sent, people, tmp_
     assert [each.end - each.start for each in fragments] == [1, 16, 1]
 
 
-def test_a_file_without_such_rows_is_passed_over(
+def test_a_file_without_matching_rows_is_skipped(
     both, sent, monkeypatch, people, tmp_path
 ):
     other = tmp_path / "other.jsonl"
@@ -188,7 +186,7 @@ def test_a_file_without_such_rows_is_passed_over(
     monkeypatch.setattr(FEW_ROWS, 0)
     _answer, _error, counts, *_ = both([other, people, other], SEVEN)
     assert counts == (302, 1, 299, 0, 2)
-    # What comes behind the answer is not counted.
+    # Rows after the last answer are not counted.
     *_, counts, _bad, _errors, _named = both([other, people, other], SEVEN, limit=1)
     assert counts == (59, 1, 57, 0, 1)
     assert [each.source.location for each in sent[-1]] == [str(people)]
@@ -196,7 +194,7 @@ def test_a_file_without_such_rows_is_passed_over(
     assert len(sent) == 2
 
 
-def test_what_is_near_is_read_together_and_cut_for_tasks(
+def test_near_rows_are_read_together_and_divided_into_tasks(
     both, sent, monkeypatch, people
 ):
     index(people, "city")
@@ -221,7 +219,7 @@ def test_rows_that_fail_are_named_by_their_lines(both, sent, monkeypatch, people
 
 
 @pytest.mark.parametrize("damaged", ["index", "grown", "bad"])
-def test_in_doubt_tasks_read_all(both, sent, people, damaged):
+def test_tasks_read_all_rows_with_a_doubtful_index(both, sent, people, damaged):
     built = index(people)
     content = bytearray(built.read_bytes())
     if damaged == "index":
@@ -239,7 +237,7 @@ def test_in_doubt_tasks_read_all(both, sent, people, damaged):
 
 
 @pytest.mark.parametrize("few", [0, 4096])
-def test_a_file_that_is_gone_is_said_to_be_so_in_its_place(
+def test_a_missing_file_is_reported_at_its_position(
     sent, monkeypatch, people, tmp_path, few
 ):
     other = tmp_path / "other.jsonl"
@@ -260,7 +258,7 @@ def test_a_file_that_is_gone_is_said_to_be_so_in_its_place(
     assert len(sent) == 2
 
 
-def test_a_table_that_is_wrong_is_read_in_order_if_nothing_was_asked(
+def test_a_file_with_a_wrong_table_is_read_in_order_if_no_row_was_read(
     both, sent, monkeypatch, shards
 ):
     headrace.KeyIndex.build(shards.path, "id")
@@ -282,7 +280,7 @@ def test_a_table_that_is_wrong_is_read_in_order_if_nothing_was_asked(
         )
 
 
-def test_explain_says_who_asks_the_rows(people, sent):
+def test_explain_says_where_the_rows_are_queried(people, sent):
     built = index(people)
     assert explained(people).splitlines()[-4:] == [
         "rows with id == 7",
@@ -297,7 +295,7 @@ def test_explain_says_who_asks_the_rows(people, sent):
     assert sent == []
 
 
-def test_ranges_hold_rows(people, monkeypatch):
+def test_ranges_contain_the_rows(people, monkeypatch):
     opened = OpenedFile(expand([str(people)])[0])
     assert ranges_holding(opened, []) == []
     assert ranges_holding(opened, [5, 300]) == [Range(5, 301, 1)]

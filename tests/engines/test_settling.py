@@ -1,4 +1,4 @@
-"""The collector in processes that run one task after the other."""
+"""The garbage collector in processes that run one task after the other."""
 
 import subprocess
 import sys
@@ -15,7 +15,7 @@ for _ in range(4):
 """
 
 
-def test_what_the_first_task_has_loaded_is_not_looked_at_again():
+def test_objects_loaded_by_the_first_task_are_frozen():
     ran = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True
     )

@@ -10,7 +10,7 @@ from headrace.pipeline.run.session import Session
 
 @pytest.fixture
 def ran(monkeypatch):
-    """Run tasks here, each as if it came from another process; gives how many there were."""
+    """Run tasks in this process, pickled as for another one; return the task counts."""
     counts = []
 
     def run_each(_session, do, count, tell=None):

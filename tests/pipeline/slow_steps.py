@@ -1,4 +1,4 @@
-"""Steps over rows, slowly: one row at a time, with Python's own JSON."""
+"""Slow reference of row steps: one row at a time, with Python's own JSON."""
 
 import json
 
@@ -19,14 +19,14 @@ KINDS = {
 
 
 def at(value, path):
-    """Return what is at a path with dots, None if nothing is."""
+    """Return the value at a path with dots, None if it is missing."""
     for step in path.split("."):
         value = value.get(step) if isinstance(value, dict) else None
     return value
 
 
 def is_good(line, *, required=(), types=None, rules=(), max_bytes=None):
-    """Say whether a validate stage lets a line pass; `rules` are functions."""
+    """Whether a line passes a validate stage; `rules` are functions."""
     if max_bytes is not None and len(line) > max_bytes:
         return False
     try:

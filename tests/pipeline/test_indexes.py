@@ -1,4 +1,4 @@
-"""Indexes of what a pipeline makes: each part has its own, and keeps it."""
+"""Indexes of the output of a pipeline: each part has its own index, built once."""
 
 import json
 from dataclasses import replace
@@ -57,7 +57,7 @@ def test_each_part_gets_the_index_of_a_local_build(ran, pipeline):
     assert "<h2>Indexes</h2>" in (Layout(pipeline).root / "report.html").read_text()
 
 
-def test_a_part_that_has_an_index_keeps_it(ran, pipeline, rows, tmp_path):
+def test_the_index_of_a_part_is_built_once(ran, pipeline, rows, tmp_path):
     pipeline.run()
     before = files(pipeline)
     tasks = len(ran)
@@ -72,7 +72,7 @@ def test_a_part_that_has_an_index_keeps_it(ran, pipeline, rows, tmp_path):
     assert {name: now[name] for name in before} == before
 
 
-def test_what_was_removed_or_is_damaged_is_built_again(ran, pipeline):
+def test_a_removed_or_damaged_index_is_built_again(ran, pipeline):
     pipeline.run()
     before = files(pipeline)
     first, second, *_ = sorted(before)
@@ -85,7 +85,7 @@ def test_what_was_removed_or_is_damaged_is_built_again(ran, pipeline):
     assert pipeline.explain().count("up to date") == 3
 
 
-def test_other_indexes_are_built_of_the_same_rows(ran, pipeline):
+def test_other_indexes_need_no_new_rows(ran, pipeline):
     pipeline.run()
     other = replace(
         pipeline,
@@ -97,7 +97,7 @@ def test_other_indexes_are_built_of_the_same_rows(ran, pipeline):
     assert counts(other.run()) == [(0, 3, 0)] * 3
 
 
-def test_before_the_first_run_nobody_knows_what_is_left(ran, pipeline):
+def test_explain_before_the_first_run_has_no_counts(ran, pipeline):
     explanation = pipeline.explain().split("\n")
     assert "index of key id: for each part of the output" in explanation
     assert explanation[-1] == "└─ its input is known when the previous pass is done"
@@ -113,7 +113,7 @@ def test_an_index_that_cannot_be_built_leaves_the_rows(ran, pipeline, rows, tmp_
     assert counts(pipeline.run()) == [(3, 0, 50), (3, 0, 50)]
 
 
-def test_indexes_go_with_the_parts_they_are_of(ran, pipeline, tmp_path):
+def test_indexes_are_removed_with_their_parts(ran, pipeline, tmp_path):
     pipeline.run()
     old = Layout(pipeline).result / "rows.parts-00000001"
     left = old / ".part-00000000.jsonl.zst.jnx.tmp-1-0123abcd"
@@ -128,7 +128,7 @@ def test_indexes_go_with_the_parts_they_are_of(ran, pipeline, tmp_path):
     assert counts(pipeline.run()) == [(0, 3, 0), (0, 3, 0)]
 
 
-def test_how_far_it_is_is_told(ran, pipeline):
+def test_progress_is_reported(ran, pipeline):
     progress = []
     pipeline.run(tell=progress.append)
     titles = [each.title for each in progress if each.tasks]

@@ -1,4 +1,4 @@
-"""Lineage: the events of a run, held against the tables of docs/formats/lineage.md."""
+"""Lineage: the events of a run, compared with the tables of docs/formats/lineage.md."""
 
 import json
 import re
@@ -16,7 +16,7 @@ TYPES = {"string": str, "object": dict, "array": list}
 
 
 def table(first):
-    """Return the rows of the table of the format that begins with such a head."""
+    """Return the rows of the table with this header in the description of the format."""
     text = (ROOT / "docs/formats/lineage.md").read_text()
     body = text.partition(f"| {first} |")[2].partition("\n\n")[0]
     rows = [
@@ -29,7 +29,7 @@ def table(first):
 
 SPEC = "https://openlineage.io/spec"
 
-# What OpenLineage 2-0-2 and its facets say: version, definition, what must be there, what may.
+# Facets of OpenLineage 2-0-2: version, definition, required fields, optional fields.
 DEFINED = {
     "schema": ("1-2-0", "SchemaDatasetFacet", {}, {"fields": list}),
     "version": ("1-0-1", "DatasetVersionDatasetFacet", {"datasetVersion": str}, {}),
@@ -69,7 +69,7 @@ PLACES = {
 
 
 def check_defined(place, name, facet):
-    """Raise unless a facet is one that OpenLineage defines for this place, or ours."""
+    """Raise unless a facet is defined by OpenLineage for this place, or by Headrace."""
     url = facet["_schemaURL"]
     if name.startswith("headrace_"):
         assert re.fullmatch(rf"urn:headrace:[0-9.]+:{name}", url)
@@ -95,7 +95,7 @@ def check_columns(columns):
 
 
 def check_event(event):
-    """Raise unless an event has what OpenLineage asks of one of a run."""
+    """Raise unless an event has the fields that OpenLineage requires of a run event."""
     assert event["schemaURL"] == f"{SPEC}/2-0-2/OpenLineage.json#/$defs/RunEvent"
     known = {"eventType", "eventTime", "producer", "schemaURL", "run", "job", "inputs", "outputs"}  # fmt: skip
     assert event.keys() <= known
@@ -110,7 +110,7 @@ FACETS = {name.strip("`"): said for name, _of, said in table("facet")}
 
 
 def fields_of(value, path=""):
-    """Yield all fields of an event but those in facets, with their values."""
+    """Yield all fields of an event with their values, except those in facets."""
     for name, inner in value.items():
         here = f"{path}{name}"
         facets = name.lower().endswith("facets")
@@ -125,7 +125,7 @@ def fields_of(value, path=""):
 
 
 def check(event):
-    """Raise unless an event is as the format and OpenLineage say."""
+    """Raise unless an event follows the format and OpenLineage."""
     check_event(event)
     found = list(fields_of(event))
     for name, value in found:
@@ -164,7 +164,7 @@ def some_pipeline(tmp_path, *stages, **more):
     return Pipeline("p", "out", Source("raw"), stages, base=str(tmp_path), **more)
 
 
-def test_a_run_tells_what_it_reads_and_writes(ran, rows, tmp_path, lineage, events):
+def test_a_run_reports_its_inputs_and_outputs(ran, rows, tmp_path, lineage, events):
     row = {"id": 1, "at": {"x": [1.5]}, "word": "é"}
     rows(tmp_path / "raw/a.jsonl", row, b"bad")
     rows(tmp_path / "raw/b.jsonl", row, {"id": 2})
@@ -252,20 +252,22 @@ def test_a_run_that_ends_early(
     assert end["run"]["facets"]["errorMessage"]["message"] == said
 
 
-def test_nothing_is_done_that_cannot_be_told(ran, rows, tmp_path):
+def test_a_run_whose_lineage_cannot_be_written_does_nothing(ran, rows, tmp_path):
     rows(tmp_path / "raw/a.jsonl", {"id": 1})
     with pytest.raises(UnwritableError, match="nothing was done"):
         some_pipeline(tmp_path).run(lineage=tmp_path / "nowhere/lineage.jsonl")
     assert not (tmp_path / "out").exists()
 
 
-def test_what_cannot_be_begun_is_not_told(ran, tmp_path, lineage):
+def test_a_refused_run_writes_no_lineage(ran, tmp_path, lineage):
     with pytest.raises(SourceNotFoundError):
         some_pipeline(tmp_path).run(lineage=lineage)
     assert not lineage.exists()
 
 
-def test_a_command_tells(headrace_command, rows, tmp_path, lineage, events, ran):
+def test_the_command_writes_lineage(
+    headrace_command, rows, tmp_path, lineage, events, ran
+):
     rows(tmp_path / "raw/a.jsonl", {"id": 1})
     text = 'name = "p"\ndirectory = "out"\n[source]\npaths = "raw"\n'
     Path(tmp_path / "p.toml").write_text(text)

@@ -1,4 +1,4 @@
-"""The page of a report: it is HTML, whatever the rows and names are."""
+"""The page of a report is valid HTML for all rows and names."""
 
 from html.parser import HTMLParser
 

@@ -1,4 +1,4 @@
-"""How stages are cut into passes."""
+"""The division of stages into passes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Rows through steps: what comes out, what is rejected and why, and the counts."""
+"""Row steps: output, rejected rows with reasons, and counts."""
 
 import json
 
@@ -22,7 +22,7 @@ OPTIONS = QueryOptions(on_error="skip")
 
 
 def taken(steps, text):
-    """Take a text through steps: lines, (row, step, reason) of rejected ones, counts."""
+    """Run steps over a text; return lines, rejected rows with step and reason, and counts."""
     going = RowSteps(steps, READING, OPTIONS)
     written, rejected = b"", []
     for batch in rows_of(text):
@@ -35,7 +35,7 @@ def taken(steps, text):
     return written, rejected, going.counts
 
 
-def test_a_row_that_is_rejected_late_is_named_by_its_place_in_the_file():
+def test_a_row_rejected_by_a_late_step_has_its_place_in_the_file():
     text = b'{"id":1}\n{"id":2}\n{"id":3}\n{"id":4}\n'
     steps = [
         Check("validate"),
@@ -52,7 +52,7 @@ def test_a_row_that_is_rejected_late_is_named_by_its_place_in_the_file():
     ] == [(4, 0, 0, 4, 4), (4, 0, 1, 3, 6), (6, 2, 0, 4, 4)]
 
 
-def test_few_rows_are_taken_again_to_find_where_one_came_from(monkeypatch):
+def test_few_rows_are_run_again_to_find_the_place_of_a_rejected_one(monkeypatch):
     text = b"".join(b'{"id":%d}\n' % number for number in range(4000))
     steps = [
         Check("validate"),
@@ -70,7 +70,7 @@ def test_few_rows_are_taken_again_to_find_where_one_came_from(monkeypatch):
     assert len(calls) < 50
 
 
-def test_what_is_wrong_is_said_of_the_first_condition_that_fails():
+def test_the_reason_is_that_of_the_first_condition_that_fails():
     step = Check(
         "check",
         (
@@ -91,7 +91,7 @@ def test_what_is_wrong_is_said_of_the_first_condition_that_fails():
     assert (counts.read, counts.blank, counts.rejected, counts.kept) == (7, 1, 4, 2)
 
 
-def test_a_rule_that_fails_is_named_and_kinds_of_reasons_have_no_values():
+def test_a_failed_rule_is_named_and_kinds_of_reasons_have_no_values():
     rules = ["id != 9", "1 / id > 0"]
     stage = Validate(types={"at": "date"}, rules=rules, max_bytes=40)
     going = RowSteps([step_of(stage, "validate", {})], READING, OPTIONS)
@@ -171,7 +171,7 @@ KINDS = st.sampled_from(["string", "number", "integer", "boolean", "array", "obj
     st.dictionaries(PATHS, KINDS, max_size=2),
     st.none() | st.integers(1, 30),
 )
-def test_validation_is_what_it_is_one_row_at_a_time(several, required, types, limit):
+def test_validation_equals_validation_row_by_row(several, required, types, limit):
     stage = Validate(required, types, ["x != 1"], limit)
     text = b"".join(row + b"\n" for row in several)
     lines, rejected, (counts,) = taken([step_of(stage, "validate", {})], text)

@@ -1,4 +1,4 @@
-"""Runs of pipelines: what comes out, what is done again, what is left when they fail."""
+"""Runs of pipelines: output, repeated runs, and the state after a failure."""
 
 import gzip
 import json
@@ -34,7 +34,7 @@ from headrace.store.shards.job.job import Job
 
 @pytest.fixture
 def pipeline(tmp_path):
-    """Make a pipeline that reads raw/*.jsonl, of some stages."""
+    """Return a function that makes a pipeline of some stages, which reads raw/*.jsonl."""
 
     def make(*stages, **others):
         source = Source("raw/*.jsonl", **others.pop("source", {}))
@@ -133,12 +133,12 @@ def test_a_second_run_does_nothing(ran, rows, pipeline, tmp_path):
     assert sorted(Path(path).name for path in new) == ["000002.html", "000002.json"]
 
 
-def test_new_files_are_added_to_what_is_there(ran, rows, pipeline, tmp_path):
+def test_rows_of_new_files_are_appended(ran, rows, pipeline, tmp_path):
     rows(tmp_path / "raw/b.jsonl", {"id": 1}, b"bad")
     made = pipeline(output=Output(codec="gzip"))
     made.run()
     old = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("part-*")}
-    # It comes behind what is there, whatever its name.
+    # Its rows come after the old ones, even if its name sorts first.
     rows(tmp_path / "raw/a.jsonl", {"id": 2}, b"worse")
     ran.clear()
     report = made.run()
@@ -153,7 +153,7 @@ def test_new_files_are_added_to_what_is_there(ran, rows, pipeline, tmp_path):
     assert report.adds_up
 
 
-def test_of_a_file_that_grows_only_what_is_new_is_read(ran, rows, pipeline, tmp_path):
+def test_only_the_new_rows_of_a_growing_file_are_read(ran, rows, pipeline, tmp_path):
     path = rows(tmp_path / "raw/a.jsonl", {"id": 1}, b"bad 1", {"id": 2})
     rows(tmp_path / "raw/b.jsonl", {"id": 10})
     made = pipeline(source={"partition_bytes": 10})
@@ -175,7 +175,7 @@ def test_of_a_file_that_grows_only_what_is_new_is_read(ran, rows, pipeline, tmp_
     offsets = sorted(each["offset"] for each in quarantined(made))
     assert offsets == [data.index(b"bad %d" % n) for n in (1, 2, 3)]
     assert statuses(made.run()) == ["up to date"]
-    # What changed at its end was not only appended to.
+    # A change of its old end is not an append.
     path.write_bytes(data.replace(b"bad 3", b"new 3") + b'{"id": 5}\n')
     report = made.run()
     assert (statuses(report), report.passes[0].why) == (
@@ -221,7 +221,7 @@ def test_names_of_files_may_be_anything(ran, pipeline, tmp_path):
     assert statuses(made.run()) == ["up to date"]
 
 
-def test_a_line_that_is_not_finished_can_wait(ran, rows, pipeline, tmp_path):
+def test_an_unterminated_line_can_wait(ran, rows, pipeline, tmp_path):
     path = rows(tmp_path / "raw/a.jsonl", {"id": 1})
     made = pipeline(source={"wait_for_newline": True})
     for more, ids, status in [
@@ -238,7 +238,7 @@ def test_a_line_that_is_not_finished_can_wait(ran, rows, pipeline, tmp_path):
         assert [row["id"] for row in result(made)] == ids
         assert report.adds_up
     assert quarantined(made) == []
-    # Without that, it is a line like others, and what grows behind it is another file.
+    # By default, it is a line like others, and an append to it changes the file.
     made = replace(pipeline(), directory="else")
     assert made.run().quarantine.rows == 1
     with path.open("ab") as file:
@@ -247,7 +247,7 @@ def test_a_line_that_is_not_finished_can_wait(ran, rows, pipeline, tmp_path):
 
 
 @pytest.mark.parametrize("what", ["changed", "gone", "stages", "output", "named"])
-def test_all_is_made_again_when_it_would_be_another(
+def test_a_changed_pipeline_or_input_makes_all_rows_again(
     ran, rows, pipeline, tmp_path, what
 ):
     rows(tmp_path / "raw/a.jsonl", {"id": 1}, b"bad")
@@ -276,13 +276,13 @@ def test_all_is_made_again_when_it_would_be_another(
     assert report.passes[0].why.endswith(why)
     assert result(made) == expected
     assert report.adds_up
-    # What was rejected before is not there twice.
+    # Rows rejected before are not in the quarantine twice.
     assert len(quarantined(made)) == report.quarantine.rows
     assert statuses(made.run()) == ["up to date"]
 
 
 @pytest.mark.parametrize("what", ["part", "short part", "quarantine", "result"])
-def test_what_is_not_there_any_more_is_made_again(ran, rows, pipeline, tmp_path, what):
+def test_missing_parts_of_an_output_are_made_again(ran, rows, pipeline, tmp_path, what):
     rows(tmp_path / "raw/a.jsonl", {"id": 1}, b"bad")
     made = pipeline()
     made.run()
@@ -350,12 +350,12 @@ def test_an_interrupted_run_goes_on_behind_its_last_commit(
     assert list((tmp_path / "out").rglob(".*")) == []
 
 
-def test_what_a_killed_run_left_is_removed_by_the_next(
+def test_leftovers_of_a_killed_run_are_removed_by_the_next(
     ran, rows, pipeline, tmp_path, monkeypatch
 ):
     rows(tmp_path / "raw/a.jsonl", {"id": 1}, b"bad")
     made = pipeline()
-    # Nobody tidies up after a process that is killed.
+    # A killed process does not clean up.
     with monkeypatch.context() as killed:
         killed.setattr(Job, "close", lambda _job: None)
         killed.setattr("shutil.rmtree", lambda *_a, **_k: None)
@@ -417,7 +417,7 @@ def test_rows_that_are_too_long_are_rejected(ran, rows, pipeline, tmp_path):
     (bad,) = quarantined(made)
     assert (bad["line"], bad["raw"]) == (2, long.decode())
     assert bad["reason"] == f"{len(long)} bytes long, over the limit of 50"
-    # What is longer still is not even read.
+    # A still longer row is not even read.
     made = pipeline(Validate(max_bytes=50), source={"max_line": 60})
     assert made.run().adds_up
     (bad,) = quarantined(made)
@@ -425,7 +425,9 @@ def test_rows_that_are_too_long_are_rejected(ran, rows, pipeline, tmp_path):
     assert bad["reason"] == f"{len(long)} bytes long, over the limit that max_line sets"
 
 
-def test_only_some_reasons_are_told_apart(ran, rows, pipeline, tmp_path, monkeypatch):
+def test_the_number_of_distinct_reasons_is_limited(
+    ran, rows, pipeline, tmp_path, monkeypatch
+):
     monkeypatch.setattr(step_tasks, "_MOST_REASONS", 30)
     for name in "ab":
         several = [{"id": f"{name}{n // 2}"} for n in range(100)]
@@ -474,7 +476,7 @@ def test_rows_that_belong_in_no_partition_are_rejected(ran, rows, pipeline, tmp_
     }
 
 
-def test_what_a_stage_nests_too_deeply_is_rejected_where_partitions_are(
+def test_a_row_nested_too_deeply_by_a_stage_is_rejected_with_partitions(
     ran, rows, pipeline, tmp_path
 ):
     deep = json.loads("[" * 255 + "]" * 255)
@@ -485,7 +487,7 @@ def test_what_a_stage_nests_too_deeply_is_rejected_where_partitions_are(
     assert [row["day"] for row in result(made)] == [2]
 
 
-def test_a_join_lays_rows_of_a_named_source_over(ran, rows, pipeline, tmp_path):
+def test_a_join_adds_fields_of_a_named_source(ran, rows, pipeline, tmp_path):
     rows(tmp_path / "raw/a.jsonl", {"user": 1}, {"user": 2}, {"user": 3})
     rows(tmp_path / "users.jsonl", {"id": 1, "n": "Ada"}, {"id": 3, "n": "Eve"})
     for how, as_, expected in (
@@ -549,7 +551,9 @@ def test_sets_and_compressed_files_are_sources_too(
     assert bad["line"] == 51
 
 
-def test_tasks_share_what_a_join_holds(ran, rows, pipeline, tmp_path, monkeypatch):
+def test_tasks_share_the_right_side_of_a_join(
+    ran, rows, pipeline, tmp_path, monkeypatch
+):
     rows(tmp_path / "raw/a.jsonl", *({"id": n} for n in range(9)))
     users = rows(tmp_path / "users.jsonl", {"id": 1, "name": "Ada"})
     opened = []
@@ -571,7 +575,7 @@ def test_tasks_share_what_a_join_holds(ran, rows, pipeline, tmp_path, monkeypatc
     assert report.adds_up
 
 
-def test_a_report_that_cannot_be_written_is_said_to_be_the_only_thing_missing(
+def test_a_report_that_cannot_be_written_leaves_the_output_committed(
     ran, rows, pipeline, tmp_path
 ):
     rows(tmp_path / "raw/a.jsonl", {"id": 1})
@@ -586,7 +590,7 @@ def test_a_report_that_cannot_be_written_is_said_to_be_the_only_thing_missing(
     assert statuses(made.run()) == ["up to date"]
 
 
-def test_nothing_at_all_is_a_result_too(ran, rows, pipeline, tmp_path):
+def test_an_input_without_rows_gives_an_empty_set(ran, rows, pipeline, tmp_path):
     (tmp_path / "raw").mkdir()
     (tmp_path / "raw/a.jsonl").touch()
     made = pipeline(Validate())
@@ -608,7 +612,7 @@ def test_two_runs_at_once_are_refused(ran, rows, pipeline, tmp_path):
     assert made.run().adds_up
 
 
-def test_a_run_that_had_to_wait_sees_what_the_other_has_read(
+def test_a_run_that_waited_skips_the_inputs_of_the_other_run(
     ran, rows, pipeline, tmp_path, monkeypatch
 ):
     rows(tmp_path / "raw/a.jsonl", {"id": 1})
@@ -628,7 +632,7 @@ def test_a_run_that_had_to_wait_sees_what_the_other_has_read(
     assert result(made) == [{"id": 1}, {"id": 2}]
 
 
-def test_a_run_that_makes_nothing_leaves_nothing(ran, rows, pipeline, tmp_path):
+def test_a_run_that_fails_at_once_leaves_no_file(ran, rows, pipeline, tmp_path):
     made = replace(pipeline(), directory="new/out")
     with pytest.raises(SourceNotFoundError, match="raw"):
         made.run()
@@ -640,7 +644,7 @@ def test_a_run_that_makes_nothing_leaves_nothing(ran, rows, pipeline, tmp_path):
     assert not (tmp_path / "new").exists()
 
 
-def test_what_others_have_made_is_not_replaced(ran, rows, pipeline, tmp_path):
+def test_a_set_of_another_writer_is_not_replaced(ran, rows, pipeline, tmp_path):
     rows(tmp_path / "raw/a.jsonl", {"id": 1})
     made = pipeline()
     with headrace.ShardWriter(Layout(made).result) as shards:
@@ -668,7 +672,7 @@ def test_a_pipeline_does_not_read_what_it_writes(ran, rows, pipeline, tmp_path):
                 again.run()
 
 
-def test_runs_tell_how_far_they_are(ran, rows, pipeline, tmp_path):
+def test_runs_report_progress(ran, rows, pipeline, tmp_path):
     rows(tmp_path / "raw/a.jsonl", {"id": 1}, {"id": 2})
     progress = []
     pipeline(source={"partition_bytes": 10}).run(tell=progress.append)
@@ -679,7 +683,7 @@ def test_runs_tell_how_far_they_are(ran, rows, pipeline, tmp_path):
     ]
 
 
-def test_explain_says_what_is_left(ran, rows, pipeline, tmp_path):
+def test_explain_prints_the_remaining_work(ran, rows, pipeline, tmp_path):
     rows(tmp_path / "raw/a.jsonl", {"id": 1})
     made = pipeline(Validate(required=["id"]), Transform("{id}"))
     said = made.explain()

@@ -1,4 +1,4 @@
-"""The one index of all that a pipeline makes: it goes on behind the parts that it has."""
+"""The set index of the output of a pipeline: an update indexes the new parts."""
 
 import shutil
 from dataclasses import replace
@@ -15,7 +15,7 @@ from headrace.pipeline.state.layout import Layout
 
 @pytest.fixture(autouse=True)
 def made(monkeypatch):
-    """Make segments here; gives what was asked for."""
+    """Make segments in this process; return the list of requested builds."""
     builds = []
 
     def make(_session, build, task_bytes):
@@ -47,7 +47,7 @@ def state(pipeline):
     return headrace.KeyIndex.check(Layout(pipeline).result, "id", deep=True)
 
 
-def test_it_is_that_of_a_local_build(ran, pipeline, made):
+def test_the_index_equals_that_of_a_local_build(ran, pipeline, made):
     report = pipeline.run()
     assert counts(report) == [(3, 0, 50)]
     assert report.indexes[0].title == "key id of the set"
@@ -64,7 +64,7 @@ def test_it_is_that_of_a_local_build(ran, pipeline, made):
         assert keys.get(7) == [{"id": 7, "to": 1}]
 
 
-def test_parts_that_came_are_indexed_behind_it(ran, pipeline, rows, tmp_path, made):
+def test_new_parts_are_indexed_in_the_delta(ran, pipeline, rows, tmp_path, made):
     pipeline.run()
     again = pipeline.run()
     assert counts(again) == [(0, 3, 0)]
@@ -80,14 +80,14 @@ def test_parts_that_came_are_indexed_behind_it(ran, pipeline, rows, tmp_path, ma
         assert keys.get(77) == [{"id": 77, "to": 1}]
 
 
-def test_what_was_removed_damaged_or_replaced_is_built_again(ran, pipeline):
+def test_a_removed_damaged_or_stale_index_is_built_again(ran, pipeline):
     pipeline.run()
     manifest = Layout(pipeline).result / "rows.jnx.id/manifest.json"
     manifest.write_bytes(manifest.read_bytes()[:-2])
     assert pipeline.explain().endswith("index of key id of the set\n└─ there is none")
     assert counts(pipeline.run()) == [(3, 0, 50)]
     assert pipeline.explain().endswith("up to date")
-    # All parts are others now.
+    # All parts have changed.
     assert counts(pipeline.run(fresh=True)) == [(3, 0, 50)]
     assert state(pipeline)["fresh"]
     unique = replace(pipeline, indexes=(SetIndex("id", unique=True),))
@@ -104,7 +104,7 @@ def test_explain_says_how_many_parts_are_not_in_it(ran, pipeline, rows, tmp_path
     assert pipeline.explain().endswith("1 of 4 parts are not in it")
 
 
-def test_how_far_it_is_is_told(ran, pipeline):
+def test_progress_is_reported(ran, pipeline):
     progress = []
     pipeline.run(tell=progress.append)
     ours = [each for each in progress if each.title == "index of key id of the set"]
@@ -119,7 +119,7 @@ def test_an_output_of_nothing_has_an_index_too(ran, pipeline, rows, tmp_path, ma
     assert len(made) == 1
 
 
-def test_two_rows_with_one_key_end_the_run_behind_the_rows(ran, pipeline):
+def test_a_duplicate_key_ends_the_run_after_the_rows_are_committed(ran, pipeline):
     both = replace(pipeline, indexes=(KeyIndex("to"), SetIndex("to", unique=True)))
     with pytest.raises(DuplicateKeyError, match="both have the key '0'"):
         both.run()

@@ -1,4 +1,4 @@
-"""Pipelines as files: what can be written, and what is said of what cannot."""
+"""Pipelines as TOML files: valid files, and errors for invalid ones."""
 
 import tomllib
 
@@ -140,7 +140,7 @@ def test_every_field_is_in_that_file():
     }
 
 
-def test_the_template_runs_as_it_is_and_with_all_that_it_shows():
+def test_the_template_is_valid_with_and_without_its_comments():
     text = template("events")
     assert pipeline_of(tomllib.loads(text)).stages == [Validate()]
     begin, behind = text.split("\n[source]\n")
@@ -269,7 +269,7 @@ SMALL = 'name = "p"\ndirectory = "o"\n[source]\npaths = "a"\n'
         ),
     ],
 )
-def test_what_is_wrong_is_said_with_its_place(tmp_path, text, said):
+def test_mistakes_are_reported_with_their_place(tmp_path, text, said):
     path = tmp_path / "p.toml"
     path.write_text(text)
     with pytest.raises(UsageError) as caught:

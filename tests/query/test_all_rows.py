@@ -42,7 +42,7 @@ SHARES = [[0, 32 / 119], [1, 14 / 119], [2, 73 / 119]]
         # In a stage, names in a lambda are fields of the row, wherever the path stands.
         ("[1, 2].map([@, $.rows().count(e => e.id == id)])", [[1, 3], [2, 3]]),
         ("{id: 9} | [id, ...$.rows().map(e => [e.id, id, @.v])]", [[9, [0, 0, 32], [1, 1, 14], [2, 2, 73]]]),
-        # What stands behind else must not fail where it is not needed.
+        # The branch after else must not fail where it is not needed.
         ("try {n: 2} else $.rows().filter(id + nope).count()", [{"n": 2}]),
         ("let s = $.rows() in s.map($.id)", [0, 1, 2]),
         ("let v = $.rows().filter(v > 20) in v.map($.v)", [32, 73]),
@@ -172,7 +172,7 @@ def test_any_other_tail_gives_one_value(rows, query, value):
     assert lines == (value if isinstance(value, list) else [value])
 
 
-def test_a_limit_of_lines_is_no_limit_of_an_array(rows):
+def test_a_limit_with_shape_array_is_refused(rows):
     with pytest.raises(UsageError, match=r"write \.take\(n\)"):
         rows.query("$.rows().map(id)", shape="array", limit=2)
 
@@ -199,7 +199,7 @@ def test_a_shape_is_that_of_all_rows(rows):
         "let n = $.rows().count() in n - 3",
     ],
 )
-def test_what_is_known_beforehand_holds_no_rows(tmp_path, query):
+def test_sub_queries_computed_beforehand_hold_no_rows(tmp_path, query):
     path = tmp_path / "many.jsonl"
     path.write_bytes(b"".join(b'{"id": %d}\n' % number for number in range(5000)))
     with headrace.open(path, index=False) as dataset:
@@ -253,6 +253,6 @@ def test_a_key_fails_on_what_has_no_elements(tmp_path, query, kept):
         assert dataset.query(query, on_error="skip").to_list() == [kept]
 
 
-def test_a_key_of_all_rows_is_no_key_of_each(rows):
+def test_distinct_by_with_a_query_over_all_rows_is_refused(rows):
     with pytest.raises(QueryMeaningError, match="distinct_by is a key of each row"):
         rows.query("id", distinct_by="$.rows()")

@@ -25,7 +25,7 @@ CODES = [
 
 
 def ask(code, document):
-    """Run a program; it may raise only our own errors."""
+    """Run a program; it may raise only a `HeadraceError`."""
     try:
         return Program("", code).evaluate(document, 256)
     except HeadraceError:

@@ -19,7 +19,7 @@ PIECES = [
 
 
 def read(text):
-    """Parse `text`, and check what holds for every query."""
+    """Parse `text`, and check the invariants of every query."""
     tree, error = None, None
     try:
         tree = parse(text)
@@ -43,7 +43,7 @@ def test_any_tokens(pieces, separator):
 
 
 @given(st.data())
-def test_a_query_with_something_cut_out_put_in_or_doubled(data):
+def test_a_query_with_random_edits(data):
     text = data.draw(st.sampled_from(SAMPLES))
     for _ in range(data.draw(st.integers(1, 3))):
         start, end = sorted(data.draw(st.tuples(*[st.integers(0, len(text))] * 2)))

@@ -1,4 +1,4 @@
-"""Values and arguments that no function can take: an error, or the answer that the manual gives.
+"""Invalid values and arguments: an error, or the answer that the manual gives.
 
 Refused queries stand in `test_refusals` and `test_mistakes`; arguments of the command line in
 ``tests/cli/test_query_arguments.py``.
@@ -77,7 +77,7 @@ def test_an_error_says_what_is_wrong(query, reason):
             '"2026-03-28T02:30:00+01:00".add_time("1d", zone: "Europe/Berlin")',
             '"2026-03-29T01:30:00+00:00"',
         ),
-        # Of a time that there is twice, the first.
+        # Of a local time that occurs twice, the first.
         (
             '"2026-10-25T02:30:00".to_time(zone: "Europe/Berlin")',
             '"2026-10-25T00:30:00+00:00"',

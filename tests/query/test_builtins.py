@@ -43,7 +43,7 @@ def test_the_manual_is_up_to_date():
     )
 
 
-def test_an_alias_means_the_same():
+def test_an_alias_gives_the_same_answer():
     table = builtins()
     assert table["distinct"] is table["unique"]
     assert table["reduce"] is table["fold"]

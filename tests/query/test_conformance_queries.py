@@ -32,7 +32,7 @@ ALL = read_cases()
 QUERIES = sorted({case["query"] for case in ALL})
 
 
-def test_what_has_a_result_parses_and_can_be_written():
+def test_queries_with_a_result_can_be_parsed_and_unparsed():
     good = [case["query"] for case in ALL if not may_fail(case)]
     assert len(good) > 1000
     for query in good:
@@ -40,7 +40,7 @@ def test_what_has_a_result_parses_and_can_be_written():
         assert parse(unparse(tree)) == tree, query
 
 
-def test_what_no_dialect_of_ours_allows_is_refused():
+def test_queries_outside_the_language_are_refused():
     refused = set()
     for query in (case["query"] for case in ALL if may_fail(case)):
         try:

@@ -13,7 +13,7 @@ from headrace.language.unparse import unparse
 from headrace.physical.explain import explain
 from headrace.physical.query_plan import plan_query
 
-# What opens a level, what stands innermost, what closes a level.
+# The text that opens a level, the innermost text, the text that closes a level.
 NESTED = {
     "parentheses": ("(", "a", ")"),
     "arrays": ("[", "a", "]"),
@@ -208,7 +208,7 @@ def test_a_query_of_the_greatest_depth_is_planned(name, around):
     for depth in (120, MAX_DEPTH - 3):
         query = around.format(opening * depth + inner + closing * depth)
         for ask in (plan_query, explain, lambda query, stream: prepare(query)):
-            # Some mean nothing, such as a lambda by itself; none may break the process.
+            # Some have no meaning, such as a lambda by itself; none may crash the process.
             with suppress(HeadraceError):
                 ask(query, stream=True)
     assert sys.getrecursionlimit() == limit

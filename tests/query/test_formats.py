@@ -66,7 +66,7 @@ def test_doubles(value, spec):
 def test_texts(value, spec):
     wanted = in_python(value, spec)
     found = written(value, spec)
-    # Python fills texts with zeros; here zeros are for digits.
+    # Python pads texts with zeros; the language pads only numbers.
     assert found == wanted or found is None
 
 

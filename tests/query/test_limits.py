@@ -52,7 +52,7 @@ def interrupted():
 
 
 @pytest.mark.parametrize("query", TOO_LARGE.values(), ids=TOO_LARGE)
-def test_what_would_be_too_large_is_refused(query):
+def test_a_query_with_a_too_large_result_fails(query):
     with pytest.raises(QueryFailedError, match=r"MiB|million|levels"):
         evaluate(query, b'{"a": [1]}')
 
@@ -74,7 +74,7 @@ def test_a_query_over_rows_can_be_interrupted(tmp_path, query):
         answers.to_list()
 
 
-def test_a_row_that_took_too_much_leaves_the_next_alone(tmp_path):
+def test_a_row_over_the_limit_does_not_affect_the_next(tmp_path):
     file = tmp_path / "rows.jsonl"
     file.write_text("true\nfalse\n")
     query = (

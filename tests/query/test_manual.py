@@ -15,7 +15,7 @@ EXAMPLES = [
     for example in examples(document)
 ]
 
-# What most queries are made of; the other functions are in docs/functions.md.
+# The most common functions; the others are in docs/functions.md.
 CORE = """
     filter map flat_map find any all take skip first last nth len count sum avg min max min_by max_by
     sort reverse unique unique_by distinct_by group_by count_by index_by partition flatten compact
@@ -53,7 +53,7 @@ def test_an_example_holds(example):
 
 
 def queries():
-    """Every query in the manual, with its command."""
+    """Return every query in the manual, with its command."""
     shown = [example.query for example in examples(MANUAL)]
     for block in blocks(MANUAL):
         if block.kind == "console":

@@ -21,7 +21,7 @@ def answer(query):
 @pytest.mark.parametrize(
     ("query", "wanted"),
     [
-        # Who names the element leaves ``@`` and bare names alone.
+        # A lambda with a parameter leaves ``@`` and bare names alone.
         ("xs.filter(x => x > id)", [3, 2]),
         ("xs.filter(lambda x: x > @.id)", [3, 2]),
         ("[x for x in xs if x > id]", [3, 2]),
@@ -31,7 +31,7 @@ def answer(query):
         ("xs.map(x => len()) == [4, 4, 4]", True),
         ("us.map(u => u.k + k)", [11, 12]),
         ("xs.fold(0, (total, x) => total + x * k)", 60),
-        # The element of an argument without a name is ``@``, and what is inside it takes that.
+        # In an argument without a parameter, ``@`` is the element, also in nested expressions.
         ("us.map(xs.map(x => x * k))", [[1, 2], [10]]),
         ("us.map([x * k for x in xs])", [[1, 2], [10]]),
         ("us.map(u => xs.map(x => x + u.k))", [[4, 2, 3], [5, 3, 4]]),

@@ -76,7 +76,7 @@ def test_a_kind_that_an_operation_is_not_for(query, document, reason):
         ("match $ with {{a: 1} -> 1, [x] -> x, _ -> 2}", 5),
     ],
 )
-def test_what_stays_as_it_is(query, document):
+def test_answers_that_strict_types_do_not_change(query, document):
     text = json.dumps(document)
     found = answer(query, text, strict_types=True)
     assert found == answer(query, text)
@@ -101,7 +101,7 @@ def test_rows_of_another_kind_obey_on_error(path, query):
     assert [error.line for error in result.report.errors] == [2]
 
 
-def test_an_index_passes_over_no_row_that_fails(path):
+def test_an_index_skips_no_row_that_fails(path):
     headrace.KeyIndex.build(path, "a.b")
     ds = headrace.open(path)
     assert ds.query("$.rows().filter(a.b == 2).count()").to_list() == [1]
@@ -109,7 +109,7 @@ def test_an_index_passes_over_no_row_that_fails(path):
         ds.query("$.rows().filter(a.b == 2).count()", strict_types=True).to_list()
 
 
-def test_the_command_line_has_it_too(path, capsys):
+def test_strict_types_on_the_command_line(path, capsys):
     assert main(["query", "a.b", str(path)]) == 0
     assert capsys.readouterr().out == "1\n2\n"
     assert main(["query", "--strict-types", "a.b", str(path)]) == 1

@@ -149,7 +149,7 @@ def test_tabs_and_line_ends_keep_the_caret_in_place():
 
 
 @pytest.mark.parametrize("length", [0, 10, 100, 1000])
-def test_of_a_long_line_only_a_part_is_shown(length):
+def test_only_a_part_of_a_long_line_is_shown(length):
     query = "a" * length + " ° " + "b" * length
     error = error_of(query)
     _, shown, caret, *_ = str(error).splitlines()

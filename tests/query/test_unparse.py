@@ -83,7 +83,7 @@ def test_written_with_no_more_parentheses_than_needed(query, written):
         ast.Path(ast.Root(), (ast.Method("a b"),)),
     ],
 )
-def test_what_no_query_can_say_is_refused(tree):
+def test_a_tree_that_no_query_can_express_is_refused(tree):
     with pytest.raises(ValueError, match=r"not|cannot"):
         unparse(tree)
 

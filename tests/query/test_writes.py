@@ -1,4 +1,4 @@
-"""Writes: what they mean, and which of them are refused instead of guessed.
+"""Writes: their results, and ambiguous ones, which are refused.
 
 `tests/features/queries/test_writes.py` compares them with the reference.
 """
@@ -188,7 +188,7 @@ def test_a_write_to_all_rows_gives_all_rows(tmp_path, query, expected):
     assert ds.query(query).to_list() == expected
 
 
-def test_a_write_to_each_row_of_a_stream_holds_none(tmp_path):
+def test_a_write_to_each_row_of_a_stream_holds_no_rows(tmp_path):
     path = tmp_path / "rows.jsonl"
     path.write_text(
         "".join(f'{{"id": {n}, "v": "{"x" * 500}"}}\n' for n in range(9999))
@@ -243,7 +243,7 @@ def test_methods_of_objects_go_into_arrays_and_keep_the_rest(query, expected):
         ("unflatten_keys()", '{"a.b.c":1,"a.b.d":2}', '{"a":{"b":{"c":1,"d":2}}}'),
     ],
 )  # fmt: skip
-def test_keys_keep_their_places(query, document, expected):
+def test_keys_keep_their_order(query, document, expected):
     assert evaluate(f"@ | {query}", document.encode()).decode() == expected
 
 

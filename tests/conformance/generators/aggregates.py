@@ -43,7 +43,7 @@ def mean(xs: Numbers) -> float | None:
 
 
 def quantile(xs: Numbers, part: float) -> Any:
-    """Interpolate between the two nearest numbers; a number that is hit stays as it is."""
+    """Interpolate between the two nearest numbers; at an exact position, return the number."""
     kept = sorted(numbers(xs))
     if not kept:
         return None
@@ -94,13 +94,13 @@ def largest(xs: Numbers) -> Any:
 
 
 def mode(xs: Numbers) -> Any:
-    """Return the value that comes most often, the first of several."""
+    """Return the most frequent value, the first of several."""
     kept = numbers(xs)
     return statistics.mode(kept) if kept else None
 
 
 def shifted(xs: Numbers, distance: int) -> Numbers:
-    """Return for each element the one that stands a distance before it."""
+    """Return for each element the one at some distance before it."""
     return [
         xs[n - distance] if 0 <= n - distance < len(xs) else None
         for n in range(len(xs))

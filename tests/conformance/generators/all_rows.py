@@ -33,7 +33,7 @@ def slow(row: Row) -> bool:
 
 
 def times(rows: list[Row]) -> list[int]:
-    """Return the numbers of milliseconds that there are."""
+    """Return the numbers of milliseconds, without missing ones."""
     return [row["ms"] for row in rows if row["ms"] is not None]
 
 
@@ -43,7 +43,7 @@ def first_of(rows: list[Any]) -> Any:
 
 
 def by_city(rows: list[Row]) -> dict[str, list[Row]]:
-    """Group rows in the order in which the cities first come."""
+    """Group rows by city, in the order of first occurrence."""
     groups: dict[str, list[Row]] = {}
     for row in rows:
         groups.setdefault(row.get("city", "null"), []).append(row)

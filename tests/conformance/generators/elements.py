@@ -21,7 +21,7 @@ OBJECTS: list[dict[str, Any]] = [
 
 
 def cut(xs: list[Any], size: int) -> list[Any]:
-    """Cut into arrays of one size, the last of what is left."""
+    """Cut into arrays of one size, the last of the remaining elements."""
     return [xs[at : at + size] for at in range(0, len(xs), size)]
 
 
@@ -263,12 +263,12 @@ def cases() -> list[Case]:
 
 
 def name_of(method: str) -> str:
-    """Return the name of the method that a query begins with."""
+    """Return the name of the first method of a query."""
     return method.partition("(")[0]
 
 
 def others() -> list[Case]:
-    """Return what is about no single array."""
+    """Return the cases that are not about a single array."""
     nested = [[1, [2, [3]]], [], 4]
     made = [
         gives("flatten", "$.flatten()", nested, [1, [2, [3]], 4]),

@@ -1,4 +1,4 @@
-"""Making of cases: an answer that was computed, or a fragment of an error message."""
+"""Functions that make cases: with a computed answer, or a fragment of an error message."""
 
 from __future__ import annotations
 

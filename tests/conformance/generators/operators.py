@@ -137,7 +137,7 @@ def equal(left: Any, right: Any) -> bool:
 
 
 def ordered(left: Any, right: Any) -> int | None:
-    """Return -1, 0 or 1; None for values that are not before or behind each other."""
+    """Return -1, 0 or 1; None for values without an order."""
     of_one_kind = (
         (is_number(left) and is_number(right))
         or (isinstance(left, str) and isinstance(right, str))
