@@ -1,4 +1,4 @@
-"""What every test runs under."""
+"""Fixtures and options of all tests."""
 
 import os
 
@@ -19,14 +19,14 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups afterwards
 def pytest_collection_modifyitems(items):
-    """Begin with what takes long, and divide the tests of Spark among processes by modules.
+    """Run long tests first, and divide the tests of Spark among processes by module.
 
     Each process that gets some has a session, and one has the cluster.
     """
     items.sort(key=_when)
     for item in items:
         if item.get_closest_marker("spark") and not item.get_closest_marker("timeout"):
-            # Who is stopped while Java answers breaks the session of those behind it.
+            # A test that is stopped while Java answers breaks the session of later tests.
             item.add_marker(pytest.mark.timeout(300))
         if "master" in item.fixturenames:
             item.add_marker(pytest.mark.xdist_group("cluster"))

@@ -1,4 +1,4 @@
-"""Generated rows often lack the key that is asked for; a warning of that is no failure."""
+"""Generated rows often lack the requested key; its warning is ignored."""
 
 from pathlib import Path
 

@@ -55,12 +55,12 @@ def test_blocks_of_version_1_are_read(tmp_path):
     data.write_bytes(b"".join(b'{"id": %d}\n' % row for row in range(2500)))
     table = index.blocks
     assert table is not None
-    # And written again, they are the same bytes.
+    # Written again, they have the same bytes.
     again = table.encode(File(data), 31_390, "none")
     assert again == (DATA / "blocks-v1.ckpt").read_bytes()
 
 
-def test_a_table_of_blocks_is_what_the_document_says(tmp_path):
+def test_a_block_table_follows_the_document(tmp_path):
     """The slow writer was made from docs/formats/checkpoints.md alone."""
     data = tmp_path / "data"
     pieces = [Piece(b"1\n2\n", b"1\n2\n"), Piece(b"3\n", b"3\n")]

@@ -1,4 +1,4 @@
-"""The bytes of graph indexes, read by others and in a year."""
+"""The bytes of graph indexes: independent readers, and old files."""
 
 import shutil
 from pathlib import Path
@@ -88,7 +88,7 @@ def test_such_a_reader_reads_any_number_of_edges(tmp_path):
     assert sorted(back, key=lambda edge: edge[3]) == edges
 
 
-def test_hashes_are_those_of_others(source):
+def test_hashes_equal_published_values(source):
     source.write_bytes(b'{"from":"abc","pred":"p","to":""}\n')
     graph = Graph(headrace.GraphIndex.build(source, "from", "pred", "to").path)
     # XXH3, 64 bits, seed 0, as published with the algorithm.

@@ -1,4 +1,4 @@
-"""The bytes of key indexes, read by others and in a year."""
+"""The bytes of key indexes: independent readers, and old files."""
 
 import shutil
 from pathlib import Path
@@ -61,7 +61,7 @@ def test_such_a_reader_reads_any_number_of_keys(tmp_path):
         assert list(records(source, index.lookup(key))) == found
 
 
-def test_hashes_are_those_of_others(source):
+def test_hashes_equal_published_values(source):
     index = LookupIndex(headrace.KeyIndex.build(source, "id").path)
     hashes = dict(zip(index.offsets, index.hashes, strict=True))
     # XXH3, 64 bits, seed 0, as published with the algorithm.
@@ -69,7 +69,7 @@ def test_hashes_are_those_of_others(source):
     assert hashes[""] == 0x2D06800538D394C2
 
 
-def test_unique_is_said_in_the_header(source):
+def test_the_header_stores_unique(source):
     source.write_bytes(b'{"id":1}\n')
     built = headrace.KeyIndex.build(source, "id", mode="unique")
     assert LookupIndex(built.path).flags & UNIQUE

@@ -1,4 +1,4 @@
-"""Logs of every version ever written can be read and gone on with."""
+"""Logs of every released version can be read and continued."""
 
 import json
 import shutil
@@ -35,14 +35,14 @@ def test_version_1_is_read(version_1):
     ] * 3
 
 
-def test_version_1_is_gone_on_with(version_1):
+def test_version_1_can_be_continued(version_1):
     assert headrace.Log(version_1).recover().actions == []
     with headrace.LogWriter(version_1, time="$.E") as log:
         assert log.append(9) == 10
     assert list(headrace.Log(version_1)) == [*VALUES, 9]
 
 
-def test_version_1_is_found_again_without_indexes(version_1):
+def test_indexes_of_version_1_can_be_rebuilt(version_1):
     before = {path.name: path.read_bytes() for path in version_1.glob("*.idx")}
     assert len(before) == 3
     for name in before:
@@ -55,7 +55,7 @@ def test_version_1_is_found_again_without_indexes(version_1):
 
 
 def test_the_bytes_of_an_index():
-    """What docs/formats/log.md says, read without any of our code but the checksum."""
+    """Reads an index as docs/formats/log.md describes it; only the checksum is our code."""
     content = (VERSION_1 / f"{6:020d}.jsonl.idx").read_bytes()
     data = (VERSION_1 / f"{6:020d}.jsonl").read_bytes()
     assert data == b'{"n":6}\n"crlf"\r\n\n'

@@ -1,4 +1,4 @@
-"""Indexes of sets of every version ever written can be read; their page says what is in them."""
+"""Set indexes of every released version can be read; their page describes every field."""
 
 import json
 import re
@@ -47,7 +47,7 @@ def test_a_newer_version_is_left_alone(version_1):
 
 
 def shape(value):
-    """Return the names in a value, however many equal things are in its lists."""
+    """Return the structure of a value: the names in it, and one element of each list."""
     if isinstance(value, dict):
         return {key: shape(inner) for key, inner in value.items()}
     if isinstance(value, list) and value and isinstance(value[0], dict):

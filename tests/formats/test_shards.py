@@ -1,4 +1,4 @@
-"""Sets of every version ever written can be read, with and without their sidecars."""
+"""Sets of every released version can be read, with and without their sidecars."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Shards are read whole by the tools people have, not only by us."""
+"""Other tools read all rows of shards."""
 
 import gzip
 import io
@@ -17,7 +17,7 @@ SUFFIX = {"gzip": ".gz", "zstd": ".zst"}
 
 @pytest.fixture(scope="module")
 def shards(tmp_path_factory):
-    """Sets of several shards, each of several blocks: their files."""
+    """Return the files of sets of several shards, each of several blocks."""
     return {codec: written(tmp_path_factory.mktemp(codec), codec) for codec in SUFFIX}
 
 

@@ -1,4 +1,4 @@
-"""Sets in a store that speaks S3: another program, on this machine, reached through s3fs."""
+"""Sets in an S3 store: another program on this machine, used through s3fs."""
 
 import json
 import os
@@ -26,7 +26,7 @@ def is_listening(port):
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
-    """Run a store; give the variables by which s3fs knows it."""
+    """Run a store; return the environment variables of its address for s3fs."""
     with socket.socket() as free:
         free.bind((LOOPBACK, 0))
         port = free.getsockname()[1]
@@ -49,7 +49,7 @@ def store(tmp_path_factory):
 
 @pytest.fixture
 def bucket(store, monkeypatch, request):
-    """Give a bucket of its own to a test."""
+    """Create a bucket for a test."""
     for name, value in store.items():
         monkeypatch.setenv(name, value)
     name = request.node.name.replace("_", "-")[:60]
@@ -65,7 +65,7 @@ def written(directory, rows, **options):
     return headrace.ShardSet(directory)
 
 
-def test_what_is_published_is_read_and_superseded(bucket, tmp_path):
+def test_a_published_set_is_read_and_superseded(bucket, tmp_path):
     url = f"{bucket}/events"
     local = written(tmp_path / "a", range(300), max_records=100, codec="gzip")
     assert local.publish(url) == f"{url}/rows.meta-00000001.json"
@@ -79,7 +79,7 @@ def test_what_is_published_is_read_and_superseded(bucket, tmp_path):
     assert len([name for name in files if ".parts-" in name]) == 1
 
 
-def test_of_many_at_once_each_has_a_generation(bucket, tmp_path):
+def test_each_concurrent_publisher_has_a_generation(bucket, tmp_path):
     local = written(tmp_path / "a", range(10))
     with ThreadPoolExecutor(6) as pool:
         done = list(pool.map(local.publish, [f"{bucket}/events"] * 6))
@@ -87,7 +87,7 @@ def test_of_many_at_once_each_has_a_generation(bucket, tmp_path):
     assert headrace.ShardSet(f"{bucket}/events").metadata.generation == 6
 
 
-def test_a_bucket_that_is_not_there(bucket, tmp_path):
+def test_a_missing_bucket_is_an_error(bucket, tmp_path):
     with pytest.raises(UnwritableError, match="is there such a bucket"):
         written(tmp_path / "a", range(10)).publish(f"{bucket}-of-others/events")
 

@@ -1,4 +1,4 @@
-"""Choosing how a join is done with Spark."""
+"""The choice of a join strategy with Spark."""
 
 import dataclasses
 

@@ -46,7 +46,7 @@ def make_archive():
         java = spark.sparkContext._gateway.proc
         _use(spark, Path(place))
         spark.stop()
-        # Java ends, and stores its classes, when nobody writes to it any more.
+        # Java stores its classes and exits when its standard input is closed.
         java.stdin.close()
         java.wait()
         made.replace(ARCHIVE)

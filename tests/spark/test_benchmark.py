@@ -47,7 +47,7 @@ def _here(spark, monkeypatch, tmp_path):
 
 
 @pytest.mark.usefixtures("_here")
-def test_all_agree_and_the_targets_are_about_them(monkeypatch, tmp_path):
+def test_all_candidates_agree_and_targets_name_them(monkeypatch, tmp_path):
     # Java is slow with fifty columns, even for few rows.
     monkeypatch.setattr(suite, "KINDS", ("narrow",))
     result = run(suite.build(SMALL), rounds=0)
@@ -71,7 +71,7 @@ def test_all_builds_give_the_same_bytes():
 
 
 @pytest.mark.usefixtures("_here")
-def test_all_streams_bring_the_same_rows(tmp_path):
+def test_all_streams_write_the_same_rows(tmp_path):
     result = run(spark_stream.build(SMALL), rounds=0)
     assert len(result.runs) == 4
     assert not result.left_out
@@ -90,7 +90,7 @@ def test_an_answer_is_of_all_columns(spark, task):
         assert same == ("'x'" in other)
 
 
-def test_the_start_is_held_against_a_bare_session():
+def test_the_start_is_compared_with_a_bare_session():
     benchmark = spark_start.build(SMALL)
     (question,) = benchmark.questions
     (target,) = benchmark.targets

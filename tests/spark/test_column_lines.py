@@ -213,12 +213,12 @@ def test_text_that_is_not_utf8_is_named():
         (pa.struct([("x", pa.int8()), ("x", pa.int8())]), "two columns are called a.x"),
     ],
 )
-def test_schemas_that_have_no_json(arrow_type, message):
+def test_schemas_without_json(arrow_type, message):
     with pytest.raises(UsageError, match=message):
         check_schema(pa.schema([("a", arrow_type)]))
 
 
-def test_what_columns_are_made_into_is_checked_only_where_it_may_be_bad():
+def test_converted_columns_are_checked_only_where_they_may_be_bad():
     deep = pa.int64()
     for _ in range(256):
         deep = pa.list_(deep)

@@ -50,7 +50,7 @@ def test_the_sample_is_the_same_everywhere(tmp_path):
     }
 
 
-def test_the_sample_is_what_it_says(tmp_path):
+def test_the_sample_has_the_described_rows(tmp_path):
     sample = write_sample(tmp_path, 1000)
     data = sample.events.path.read_bytes()
     assert gzip.decompress(sample.events_gzip.path.read_bytes()) == data
@@ -96,7 +96,7 @@ def test_a_sample_replaces_only_a_sample(tmp_path):
     assert write_sample(tmp_path, 200).events.lines == 200
 
 
-def test_a_directory_of_something_else_is_left_alone(tmp_path):
+def test_a_foreign_directory_is_left_alone(tmp_path):
     (tmp_path / "events.jsonl").write_bytes(b"precious\n")
     with pytest.raises(UsageError, match="not a sample"):
         write_sample(tmp_path, 100)

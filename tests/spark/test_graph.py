@@ -110,7 +110,7 @@ def test_the_command(spark, whole, capfdbinary):
     assert lines[0].count(b"\n") > 500
 
 
-def test_an_expansion_that_is_left_cancels_its_job(spark, whole, force):
+def test_an_abandoned_expansion_cancels_its_job(spark, whole, force):
     force("broadcast")
     with headrace.GraphIndex.open(whole, index=False) as graph:
         found = graph.on_spark(HERE, partition_bytes="40KiB").expand("hub")
@@ -120,7 +120,7 @@ def test_an_expansion_that_is_left_cancels_its_job(spark, whole, force):
     assert spark.sparkContext.statusTracker().getActiveJobsIds() == []
 
 
-def test_a_file_that_is_changed_ends_it(spark, tmp_path, force):
+def test_a_changed_file_ends_the_expansion(spark, tmp_path, force):
     path = tmp_path / "edges.jsonl"
     line = b'{"from":"a","pred":"p","to":"b"}\n'
     path.write_bytes(line * 100)

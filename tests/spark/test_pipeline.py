@@ -67,7 +67,7 @@ def some_rows(seed, count=300):
 
 
 def rank(value):
-    """The order of values, slowly."""
+    """Return the rank of a value in the order of values, slowly."""
     kinds = [type(None), bool, (int, float), str, list, dict]
     kind = next(at for at, each in enumerate(kinds) if isinstance(value, each))
     inner = value
@@ -310,7 +310,7 @@ def test_a_report_has_what_spark_has_counted(spark, tmp_path):
         [Validate(), Dedupe("id"), Sort("id")],
         base=str(tmp_path),
     )
-    spark.range(10).collect()  # this is not of the pipeline
+    spark.range(10).collect()  # this is not part of the pipeline
     first, second, third = made.run(spark=spark).passes
     (rows,) = first.spark
     assert (rows.tasks, rows.failed_tasks, rows.attempts) == (first.tasks, 0, 1)

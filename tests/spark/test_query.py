@@ -267,7 +267,7 @@ def test_joins_of_bad_rows_by_a_shuffle(spark, tmp_path, on_error):
         assert run_query("spark") == run_query("local")
 
 
-def test_a_row_that_finds_many_is_joined_in_several_batches(spark, tmp_path):
+def test_a_row_with_many_partners_is_joined_in_several_batches(spark, tmp_path):
     few, many = tmp_path / "few.jsonl", tmp_path / "many.jsonl"
     few.write_bytes(b'{"k": 1, "id": 1}\n{"k": 1, "id": 2}\n{"k": 2, "id": 3}\n')
     many.write_bytes(b"".join(b'{"k": 1, "n": %d}\n' % n for n in range(15_000)))
@@ -297,7 +297,7 @@ def test_groups_of_many_elements_come_in_pieces(spark, tmp_path):
             assert divided.to_list() == local.to_list()
 
 
-def test_answers_come_in_the_order_of_the_rows_however_many_chunks(
+def test_answers_have_the_order_of_the_rows_for_any_number_of_chunks(
     spark, tmp_path, monkeypatch
 ):
     path = tmp_path / "a.jsonl"
@@ -330,7 +330,7 @@ def test_answers_do_not_stay_in_the_heap_of_the_driver(spark, tmp_path):
         assert used() - before < size
 
 
-def test_rows_that_are_left_end_their_job(spark):
+def test_an_abandoned_result_ends_its_job(spark):
     tracker = spark.sparkContext.statusTracker()
 
     def rows():
@@ -348,7 +348,7 @@ def test_rows_that_are_left_end_their_job(spark):
     assert not list(spark.sparkContext.getJobTags())
 
 
-def test_a_result_can_be_left_and_read_again(spark, tmp_path):
+def test_an_abandoned_result_can_be_read_again(spark, tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'{"id": 1}\n' * 50_000)
     with headrace.open(path, index=False) as dataset:

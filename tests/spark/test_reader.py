@@ -173,7 +173,7 @@ def test_a_compressed_file_is_one_fragment(tmp_path):
     assert (fragment.start, fragment.first_row) == (0, 0)
 
 
-def test_a_partition_of_nothing_is_read_as_nothing(nasty):
+def test_an_empty_partition_has_no_rows(nasty):
     # Spark turns an empty list of partitions into this one.
     assert list(reader(nasty).read(InputPartition(None))) == []
 
@@ -240,7 +240,7 @@ def test_text_that_is_not_utf8_is_named_by_line_and_byte(
     assert (error.path, error.line, error.offset) == (str(path), 4, 15)
 
 
-def test_halves_of_a_character_in_two_lines_are_no_character(tmp_path):
+def test_halves_of_a_character_in_two_lines_are_not_joined(tmp_path):
     path = tmp_path / "halves.jsonl"
     path.write_bytes(b"\xc3\n\xa9\n")
     with pytest.raises(BadRowError):

@@ -41,7 +41,7 @@ def test_on_this_machine_nothing_is_declared(tmp_path, master):
         pytest.param("/", "/home/me/out", True, id="all"),
     ],
 )
-def test_what_is_declared(monkeypatch, master, declared, path, allowed):
+def test_declared_directories(monkeypatch, master, declared, path, allowed):
     monkeypatch.setenv("HEADRACE_SHARED", declared)
     if allowed:
         refuse_unshared(path, master)

@@ -130,7 +130,7 @@ def failing_once(folder):
     return fail
 
 
-def test_tasks_that_are_tried_again_move_no_row(spark, tmp_path):
+def test_repeated_tasks_move_no_row(spark, tmp_path):
     rows = keyed(rows_with_keys(600, 11, hot=0.3))
     frame = frame_of(spark, rows)
     expected = sorted(rows, key=lambda row: row[2])

@@ -162,7 +162,7 @@ def test_lines_that_are_no_json_fail_the_job(spark, tmp_path, values, reason):
     assert not (tmp_path / "out").exists()
 
 
-def test_numbers_that_json_has_not(spark, tmp_path):
+def test_numbers_without_json(spark, tmp_path):
     frame = spark.sql(
         "SELECT 1 AS id, array(named_struct('x', DOUBLE('NaN'))) AS list, FLOAT('-inf') AS f"
     )
@@ -186,7 +186,7 @@ def test_numbers_that_json_has_not(spark, tmp_path):
         ("SELECT named_struct('a', 1, 'a', 2) AS s", "two columns are called s.a"),
     ],
 )
-def test_what_has_no_json_is_refused_before_anything_is_made(
+def test_a_type_without_json_is_refused_before_anything_is_written(
     spark, tmp_path, query, message
 ):
     with pytest.raises(Exception, match=message):
@@ -303,7 +303,7 @@ def test_options_are_refused_before_anything_is_made(spark, tmp_path, options, m
     assert not (tmp_path / "out").exists()
 
 
-def test_a_set_that_became_what_it_cannot_be_is_refused(spark, tmp_path):
+def test_an_append_to_an_incompatible_set_is_refused(spark, tmp_path):
     save(spark.range(3), tmp_path)
     with pytest.raises(Exception, match="its parts are zstd, gzip cannot be appended"):
         save(spark.range(3), tmp_path, codec="gzip")
@@ -419,7 +419,7 @@ def test_a_driver_that_fails_when_it_has_published(spark, tmp_path):
     assert len(ids(tmp_path)) == 9
 
 
-def test_a_job_is_in_the_set_once(spark, tmp_path):
+def test_a_repeated_job_is_in_the_set_once(spark, tmp_path):
     for _again in range(2):
         save(spark.range(3), tmp_path, "overwrite", jobId="first")
         save(spark.range(3, 5), tmp_path, jobId="second")

@@ -111,7 +111,7 @@ def test_an_append_takes_missing_options_from_the_set(tmp_path):
     assert new.options.limits.max_records is None
 
 
-def test_what_only_a_write_can_have():
+def test_options_of_writes_only():
     assert is_write({"path": "a", "JOBID": "1"})
     assert not is_write({"path": "a", "maxLineBytes": "1"})
     with pytest.raises(UsageError, match=r"no option a, b; .* for writes, path, name"):

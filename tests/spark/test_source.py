@@ -149,12 +149,12 @@ def test_paths(load, folder, paths, options, names):
     assert frame.select("_file").distinct().count() == len(set(names.split()))
 
 
-def test_a_path_that_is_not_there(load, tmp_path):
+def test_a_missing_path_is_an_error(load, tmp_path):
     with pytest.raises(AnalysisException, match="SourceNotFoundError"):
         load(tmp_path / "missing.jsonl").collect()
 
 
-def test_a_folder_of_nothing_has_no_rows(load, tmp_path):
+def test_a_folder_without_files_has_no_rows(load, tmp_path):
     (tmp_path / "empty.jsonl").touch()
     assert load(tmp_path).collect() == []
 

@@ -27,7 +27,7 @@ LONE = b'{"s":"\\ud800"}\n'
 
 @pytest.fixture
 def theirs(spark):
-    """Read with Spark's own reader."""
+    """Read a file with Spark's own reader."""
 
     def read(path, schema=None, **options):
         reader = spark.read.options(**options)
@@ -307,7 +307,7 @@ def test_failfast(load, theirs, written):
         ),
     ],
 )
-def test_types_that_are_found(load, theirs, written, content, their_type, our_type):
+def test_inferred_types(load, theirs, written, content, their_type, our_type):
     path = written(content)
     if their_type is None:
         with pytest.raises(AnalysisException, match="COLUMN_ALREADY_EXISTS"):
@@ -320,7 +320,7 @@ def test_types_that_are_found(load, theirs, written, content, their_type, our_ty
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/self/io")
-def test_finding_types_is_one_pass(spark, theirs, written):
+def test_type_inference_is_one_pass(spark, theirs, written):
     content = b'{"a":1,"b":"some text"}\n' * 100_000
     path = written(content)
     jobs = spark.sparkContext.statusTracker()
@@ -433,7 +433,7 @@ def test_files_that_begin_with_a_mark(load, theirs, written, name):
     assert rows(load(path, "a long")) == [(1,)]
 
 
-def test_where_a_row_is_from(load, theirs, written):
+def test_the_place_of_a_row(load, theirs, written):
     path = written(b'{"a":1}\n\n{"a":2}\n')
     block = functions.col("_metadata.file_block_start")
     assert rows(theirs(path, "a long").select(block)) == [(0,), (0,)]

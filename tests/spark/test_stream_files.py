@@ -46,7 +46,7 @@ def test_a_last_line_without_its_end_waits(file):
     assert lines(stream.batch()) == [b'{"id":100}']
 
 
-def test_a_file_of_one_line_that_is_not_whole_is_none_yet(tmp_path):
+def test_a_file_with_one_unterminated_line_has_no_rows_yet(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_bytes(b"{")
     stream = Stream(path)
@@ -55,7 +55,7 @@ def test_a_file_of_one_line_that_is_not_whole_is_none_yet(tmp_path):
     assert lines(stream.batch()) == [b"{}"]
 
 
-def test_files_that_come(tmp_path):
+def test_new_files(tmp_path):
     stream = Stream(tmp_path)
     assert stream.batch() is None
     (tmp_path / "b.jsonl").write_bytes(text([2]))
@@ -107,7 +107,7 @@ def test_a_line_that_is_longer_than_the_budget_is_a_batch(tmp_path):
     ]
 
 
-def test_what_comes_after_available_now_has_begun_waits(file):
+def test_rows_added_after_available_now_has_begun_wait(file):
     stream = Stream(file, maxRowsPerTrigger=60)
     stream.reader.prepareForTriggerAvailableNow()
     assert len(stream.batch()) == 60
@@ -178,7 +178,7 @@ def test_a_compressed_file_is_read_when_it_is_whole(tmp_path):
         stream.batch()
 
 
-def test_latest_begins_behind_what_is_there(file):
+def test_latest_begins_after_the_existing_lines(file):
     stream = Stream(file, startingOffsets="latest")
     assert stream.batch() is None
     append_file(file, text([100]))
@@ -193,6 +193,6 @@ def test_latest_begins_behind_what_is_there(file):
         ("/dev/null", UsageError, "cannot read a pipe"),
     ],
 )
-def test_what_is_no_stream_of_files(path, error, message):
+def test_sources_that_are_not_streams_of_files(path, error, message):
     with pytest.raises(error, match=message):
         Stream(path).batch()

@@ -38,7 +38,7 @@ def test_rows_are_those_of_a_batch_read(log):
 
 
 @pytest.mark.filterwarnings("ignore:.*are not committed")
-def test_what_is_not_committed_is_no_line(log):
+def test_uncommitted_lines_are_not_read(log):
     with max(log.glob("*.jsonl")).open("ab") as file:
         file.write(b'{"id":"not committed"}\n')
     assert lines(Stream(log).rest()) == expected(range(350))
@@ -67,7 +67,7 @@ def test_a_line_that_is_longer_than_the_budget_is_a_batch(tmp_path):
     ]
 
 
-def test_all_that_is_available_is_no_matter_of_budgets(log):
+def test_available_now_ignores_budgets(log):
     stream = Stream(log, maxRowsPerTrigger=30)
     assert len(stream.batch(EVERYTHING)) == 350
 
@@ -136,7 +136,7 @@ def test_lines_that_retention_removed_are_an_error_that_names_them(log):
     assert lines(found) == expected([*range(130), *range(200, 350)])
 
 
-def test_lines_that_are_gone_before_a_batch_is_done_again(log):
+def test_lines_removed_before_a_batch_is_repeated(log):
     stream = Stream(log, onDataLoss="skip")
     planned = stream.plan()
     headrace.Log(log).retain(before_line=201)
@@ -176,7 +176,7 @@ def test_a_new_query_begins_with_the_first_line_that_is_there(log):
         stream.batch()
 
 
-def test_retention_behind_the_reader_is_no_matter(log):
+def test_retention_of_lines_already_read_is_harmless(log):
     stream = Stream(log)
     stream.rest()
     headrace.Log(log).retain(before_line=301)
@@ -197,7 +197,7 @@ def test_another_log_is_an_error(log):
         stream.restart()
 
 
-def test_where_a_new_query_begins_can_be_said(log):
+def test_starting_offsets_decide_where_a_new_query_begins(log):
     stream = Stream(log)
     stream.rest()
     offset = str(stream.end).replace("'", '"').replace("350", "340")

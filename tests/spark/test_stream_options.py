@@ -84,7 +84,7 @@ def test_where_a_stream_cannot_begin(tmp_path, starting):
         ),
     ],
 )
-def test_offsets_that_are_none(tmp_path, offset, message):
+def test_invalid_offsets(tmp_path, offset, message):
     with pytest.raises(UsageError, match=message):
         Stream(tmp_path, startingOffsets=offset).batch()
 

@@ -68,7 +68,7 @@ def test_parts_that_were_removed_by_hand_are_an_error(shards):
         stream.run(planned)
 
 
-def test_one_kind_of_things_at_a_time(shards, tmp_path):
+def test_a_stream_reads_one_kind_of_source(shards, tmp_path):
     append_file(tmp_path / "a.jsonl", text([1]))
     with pytest.raises(
         UsageError, match=r"one kind of input, but .*set has sets, .*files"

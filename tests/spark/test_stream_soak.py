@@ -1,4 +1,4 @@
-"""A short soak: a query that is killed and started again loses and doubles nothing.
+"""A short soak: a query that is killed and restarted loses and repeats no row.
 
 The long one is ``python -m tests.fault.stream_soak 10 1``, on a cluster.
 """

@@ -127,7 +127,9 @@ BLOCKS = [form for form in FORMS if "block" in form or form == "zstd, cut anywhe
 
 
 @pytest.mark.parametrize("form", BLOCKS)
-def test_nor_on_the_blocks_of_a_compressed_file(tmp_path, form):
+def test_rows_and_places_do_not_depend_on_the_blocks_of_a_compressed_file(
+    tmp_path, form
+):
     path = tmp_path / "data"
     path.write_bytes(FORMS[form](DATA))
     for size in (1, 60, 200, 1 << 20):
@@ -161,7 +163,7 @@ def test_the_number_of_rows_depends_on_no_column(data, names, mode, count):
     assert len(read(data, columns, mode=mode, maxPartitionBytes=50)) == count
 
 
-def test_a_value_that_does_not_fit_is_the_only_thing_that_a_column_can_find(data):
+def test_dropmalformed_drops_bad_rows_for_any_columns(data):
     # All other rows are not JSON or not objects, whichever columns are read.
     assert len(read(data, schema("id"), mode="DROPMALFORMED")) == 5
 
@@ -188,7 +190,7 @@ def test_a_warning_names_rows_that_become_null(data):
         assert len(list(reader.read(partition))) == 1
 
 
-def test_a_read_that_is_left_early_leaves_nothing_in_quarantine(data, tmp_path):
+def test_an_abandoned_read_leaves_nothing_in_quarantine(data, tmp_path):
     folder = tmp_path / "bad"
     options = {"badRecordsPath": folder, "maxBatchBytes": 1}
     reader = source(data, **options).reader(schema=schema("id"))
@@ -390,7 +392,7 @@ def inferred(path, **options):
         return source(path, **options).schema()
 
 
-def test_what_is_found_does_not_depend_on_the_splits(data):
+def test_inferred_types_do_not_depend_on_the_splits(data):
     whole = inferred(data, inferSchema=True)
     assert whole.simpleString() == (
         "struct<id:variant,name:variant,at:string,tags:array<string>,"
@@ -401,14 +403,14 @@ def test_what_is_found_does_not_depend_on_the_splits(data):
         assert inferred(data, inferSchema=True, maxPartitionBytes=size) == whole
 
 
-def test_what_is_mixed_is_named(data):
+def test_mixed_types_are_named(data):
     with pytest.warns(UserWarning, match="several kinds") as caught:
         source(data, inferSchema=True).schema()
     message = str(caught[0].message)
     assert "id (number, string); name (string, object)" in message
 
 
-def test_some_of_the_columns_that_are_found(data):
+def test_some_of_the_inferred_columns(data):
     found = inferred(data, columns='["tags", "_line"]')
     assert found.simpleString() == "struct<tags:array<string>,_line:bigint>"
     with pytest.raises(UsageError, match="no row has names; there are id, name"):

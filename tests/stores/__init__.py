@@ -1,4 +1,4 @@
-"""An object store for tests, and how other processes come to know it."""
+"""An object store for tests, and the path with which other processes import it."""
 
 import os
 from pathlib import Path
@@ -8,5 +8,5 @@ ROOT = STORES.parents[1]
 
 
 def on_path(path):
-    """Return a PYTHONPATH with which other processes know the store."""
+    """Return a PYTHONPATH with which other processes import the store."""
     return os.pathsep.join(filter(None, [path, str(ROOT), str(STORES)]))

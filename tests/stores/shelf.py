@@ -1,4 +1,4 @@
-"""An object store of many processes: files on a disk, but with the rules of a store.
+"""An object store for several processes: files on a disk, with the rules of a store.
 
 A file appears whole; of several who create one name, one succeeds; nothing is renamed, and
 directories are nothing but names. `shelf:///a/b` is what the directory `/a/b` has.
@@ -55,7 +55,7 @@ def shelf(directory):
 
 
 def stored(directory):
-    """Return the names of all files that are there, without what shows what the store can do."""
+    """Return the names of all files, except those that probe the features of the store."""
     return {
         path.relative_to(directory).as_posix()
         for path in Path(directory).rglob("*")

@@ -1,4 +1,4 @@
-"""A graph answers as a slow search does, whatever leads to its edges."""
+"""A graph gives the answers of a slow search, with every access to its edges."""
 
 from collections import Counter
 
@@ -72,7 +72,7 @@ def by_graph_without_incoming_edges(source):
 
 
 def by_a_scan_of_several_files(source):
-    """Give the rows in three files; where they begin is as if they were one."""
+    """Divide the rows into three files; offsets are those of one file."""
     lines = source.read_bytes().splitlines(keepends=True)
     cuts = [0, len(lines) // 3, len(lines) // 2, len(lines)]
     parts = [source.with_name(f"{number}.jsonl") for number in range(3)]
@@ -143,7 +143,7 @@ def test_shortest_ways(directory, lines, start, goal, hops, pred, direction):
             assert graph.shortest_path(start, goal, **options) == answers[-1]
     assert answers[1:] == answers[:-1]
     found = answers[0]
-    # That of a node to itself is there even if the node is not.
+    # The path from a node to itself exists even if the node does not.
     levels = {start: 0}
     if {start, goal} <= nodes_of(edges):
         reached, _ = expand(edges, [start], **options)
@@ -164,7 +164,7 @@ def test_shortest_ways(directory, lines, start, goal, hops, pred, direction):
 
 
 @given(lines=LINES, way=st.sampled_from(WAYS[0:1] + WAYS[2:]))
-def test_the_whole(directory, lines, way):
+def test_the_whole_graph(directory, lines, way):
     data = text(lines)
     edges = list(edges_in(data))
     with way(fresh(directory, data)) as graph:

@@ -1,4 +1,4 @@
-"""Going along edges is what a slow search does, whatever leads to them."""
+"""Expansion in the core equals a slow search, with every access to edges."""
 
 import pytest
 from hypothesis import given
@@ -59,7 +59,7 @@ def fresh(directory, data):
 
 
 def for_core(options):
-    """Return options by the names that the core gives them."""
+    """Return options with their names in the core."""
     names = {"pred": "predicates"}
     return {names.get(name, name): value for name, value in options.items()}
 
@@ -114,7 +114,7 @@ def prepare_grown(source):
     options=OPTIONS,
     how=st.sampled_from([prepare_nothing, prepare_graph, prepare_keys, prepare_grown]),
 )
-def test_every_way_is_that_of_a_slow_search(
+def test_every_access_gives_the_edges_of_a_slow_search(
     directory, lines, last, seeds, options, how
 ):
     data = text(lines, last)
@@ -138,7 +138,7 @@ def test_every_way_is_that_of_a_slow_search(
 
 
 @given(lines=LINES, start=NODE, goal=NODE, direction=DIRECTION)
-def test_a_way_has_as_many_edges_as_its_goal_is_away(
+def test_a_path_has_as_many_edges_as_the_distance_of_its_goal(
     directory, lines, start, goal, direction
 ):
     data = text(lines)
@@ -184,6 +184,6 @@ def test_a_damaged_or_stale_index_changes_nothing(directory, lines, edit, kind):
     except SidecarError:
         if kind > 0:
             raise
-        # A block that nobody had looked at before.
+        # A block that was not read before.
         return
     assert found == expand(edges, ["a", "b"])[0]

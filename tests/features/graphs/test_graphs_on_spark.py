@@ -1,4 +1,4 @@
-"""Expanding by tasks, however edges are found, gives what expanding in one process gives."""
+"""Expansion by tasks equals expansion in one process, with every access to edges."""
 
 import pytest
 from hypothesis import given
@@ -82,7 +82,7 @@ def outcome(found):
 def test_one_file(
     directory, monkeypatch, lines, last, index, seeds, options, few, held, size
 ):
-    # The levels of one search are found in different ways.
+    # The levels of one search use different accesses.
     monkeypatch.setattr(hops, "FEW", few)
     monkeypatch.setattr(hops, "MOST_HELD", held)
     (path,) = write(directory, [text(lines) + last.encode()])

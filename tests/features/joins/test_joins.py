@@ -1,4 +1,4 @@
-"""Joins of named sources: whichever side is held, the same as two loops."""
+"""Joins of named sources equal two loops, whichever side is held."""
 
 import json
 
@@ -59,7 +59,7 @@ def directory(tmp_path_factory):
     hint=st.sampled_from([0, 10**9]),
     reverse=st.booleans(),
 )
-def test_a_join_is_two_loops(directory, left, right, kind, on, name, hint, reverse):
+def test_a_join_equals_two_loops(directory, left, right, kind, on, name, hint, reverse):
     text, left_on, right_on = on
     if kind in ("diff", "intersect"):
         name = None
@@ -70,7 +70,7 @@ def test_a_join_is_two_loops(directory, left, right, kind, on, name, hint, rever
 
     data = headrace.open(written(directory / "left.jsonl", left))
     other = written(directory / "right.jsonl", right)
-    # `$` is the row only behind rows().
+    # `$` is the row only after rows().
     query = f"$.rows().{kind}(@other, {arguments})"
     result = data.query(
         query, names={"other": other}, size_hints={"other": hint}, reverse=reverse
@@ -80,7 +80,7 @@ def test_a_join_is_two_loops(directory, left, right, kind, on, name, hint, rever
         stream = query.replace(".rows()", "")
         again = data.query(stream, names={"other": other}, reverse=reverse)
         assert list(again) == list(result)
-        # Behind a barrier the same join is a method of arrays.
+        # After a barrier the same join is a method of arrays.
         whole = f"$.map(@).skip(0).batch(1).flatten().{kind}(@other, {arguments})"
         assert list(data.query(whole, names={"other": other})) == slow_joins.join(
             kind, left, right, left_on, right_on, name
@@ -97,7 +97,7 @@ def test_a_zip_goes_by_position(directory, left, right, longest, times):
     data = headrace.open(written(directory / "left.jsonl", left))
     names = {"other": written(directory / "right.jsonl", right)}
     option = ", longest: true" if longest else ""
-    # Each row contributes several elements, so partners are asked for within a row.
+    # Each row contributes several elements, so the batch of partners ends within a row.
     several = ", ".join(["@"] * times)
     query = f"$.flat_map([{several}]).zip_streams(@other.map({{k}}){option})"
     lefts = [row for row in left for _ in range(times)]

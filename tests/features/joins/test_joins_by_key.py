@@ -1,4 +1,4 @@
-"""Joins of the language by a key index: nobody can tell the difference."""
+"""Joins of the language by a key index give the same result as without an index."""
 
 import os
 import warnings
@@ -106,7 +106,7 @@ def test_an_index_changes_nothing(
     headrace.KeyIndex.build(
         right_file, fields, index_version=version, index=index, force=True
     )
-    # So that it is believed without reading the file again.
+    # So that it is trusted without reading the file again.
     later = index.stat().st_mtime_ns + 10**9
     os.utime(index, ns=(later, later))
     query = f"$.rows().{kind}(@other, {text})"

@@ -1,4 +1,4 @@
-"""Joins by tasks that look keys up in an index give what one run gives that reads all rows."""
+"""Joins by tasks with an index give the answers of one run that reads all rows."""
 
 import os
 import shutil
@@ -51,7 +51,7 @@ def small(monkeypatch):
 
 
 def indexed(directory, left, parts, fields):
-    """Write a left side and several files of a right one, all of these with an index."""
+    """Write a left side, and several files of a right side with an index each."""
     left_file = written(directory / "left.jsonl", left)
     rights = [
         written(directory / f"right-{number}.jsonl", part)
@@ -60,16 +60,16 @@ def indexed(directory, left, parts, fields):
     for right in rights:
         index = right.with_name(f"{right.name}.jnx")
         headrace.KeyIndex.build(right, fields, index=index, force=True)
-        # So that it is believed without reading the file again.
+        # So that it is trusted without reading the file again.
         later = index.stat().st_mtime_ns + 10**9
         os.utime(index, ns=(later, later))
     return left_file, rights
 
 
 def in_a_set(directory, left, right, fields):
-    """Write a left side, and a right one as a set of small parts with one index."""
+    """Write a left side, and a right side as a set of small parts with a set index."""
     left_file = written(directory / "left.jsonl", left)
-    # No record of a set is blank.
+    # A set has no blank rows.
     records = [line for line in right if line.strip()]
     shards = write(directory / "set", records, most=4, overwrite=True)
     shutil.rmtree(directory / "set" / f"rows.jnx.{','.join(fields)}", True)
@@ -78,7 +78,7 @@ def in_a_set(directory, left, right, fields):
 
 
 def both(left, rights, query, size, **more):
-    """Return what a query gives here without an index, and by tasks with one."""
+    """Return the outcomes of a query in this process without an index, and by tasks with one."""
     options = {"names": {"other": rights}, "size_hints": {"other": 10**9}, **more}
     with headrace.open(left) as dataset, warnings.catch_warnings():
         warnings.simplefilter("ignore")

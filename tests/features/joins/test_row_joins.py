@@ -1,4 +1,4 @@
-"""A join by an index, one in memory and two loops over texts give the same bytes."""
+"""A join by an index, a join in memory and two loops over texts give the same bytes."""
 
 import warnings
 
@@ -62,7 +62,7 @@ LINES = st.lists(ROW | ROW | ROW | st.sampled_from(NO_ROWS), max_size=15)
 ON = st.sampled_from(
     [(["k"], ["k"]), (["k"], ["l"]), (["k", "l"], ["k", "l"]), (["k", "l"], ["l", "k"])]
 )
-# No row has these: a field that the join would overwrite is refused.
+# No row has these fields: the join refuses to overwrite one.
 FIELD = st.sampled_from(["T", "u", "ö", 'ö"x'])
 FORM = st.fixed_dictionaries(
     {},
@@ -95,7 +95,7 @@ def written(path, lines):
 
 
 def joined(left, right, on, form, *, strategy, **options):
-    """Join two files, and check the account."""
+    """Join two files, and check the counts."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", HeadraceWarning)
         result = headrace.open(left).join(
@@ -135,7 +135,7 @@ def expected(left, right, on, form):
     form={},
     version=2,
 )
-def test_all_ways_give_the_same_rows(directory, left, right, on, form, version):
+def test_all_strategies_give_the_same_rows(directory, left, right, on, form, version):
     left_file = written(directory / "left.jsonl", left)
     right_file = written(directory / "right.jsonl", right)
     index = directory / "right.jnx"
@@ -167,7 +167,7 @@ def test_rows_that_came_later_are_joined(
     with right_file.open("a") as file:
         file.write(torn)
     index = directory / "right.jnx"
-    # The delta of an earlier index may lie beside it.
+    # The delta of an earlier index may be beside it.
     headrace.KeyIndex.build(
         right_file, on[1], index_version=version, index=index, force=True
     )

@@ -1,4 +1,4 @@
-"""A key index finds what a slow reader finds, whatever becomes of the source."""
+"""A key index finds the rows of a slow reader, whatever happens to the source."""
 
 import os
 import warnings
@@ -87,7 +87,7 @@ def built(path, fields=("k",), version=1, **options):
 
 
 def compare(path, data, wanted, fields=("k",), *, typed=False):
-    """Ask an index, whatever its state, and look at all rows."""
+    """Compare the rows of keys, found with an index in any state, with a scan."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", HeadraceWarning)
         index = headrace.KeyIndex.open(path, fields, index=path.with_name("i.jnx"))
@@ -153,7 +153,7 @@ def test_rows_that_came_later_are_found(
     path, data = directory / "data.jsonl", text(lines, "\n", last)
     path.write_bytes(data)
     built(path, version=version)
-    # What follows half a line completes it.
+    # Bytes after half a line complete it.
     added = text(more, "\n") if torn else b"\n" + text(more, "\n")
     with path.open("ab") as file:
         file.write(added)

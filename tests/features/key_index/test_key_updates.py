@@ -1,4 +1,4 @@
-"""An index that is continued finds what a slow reader finds, whatever happened to its files."""
+"""An updated index finds the rows of a slow reader, whatever happened to its files."""
 
 import os
 import warnings
@@ -55,7 +55,7 @@ def directory(tmp_path_factory):
 
 
 class Files:
-    """A source, its index, and what a step does to them."""
+    """A source with its index, and the steps that change them."""
 
     def __init__(self, directory, version, mode):
         self.source = directory / "data.jsonl"
@@ -123,7 +123,7 @@ class Files:
             self.files[name].write_bytes(content)
 
     def compare(self, wanted):
-        """Ask the index, whatever its state, and look at all rows."""
+        """Compare the rows of keys, found with the index in any state, with a scan."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", HeadraceWarning)
             index = headrace.KeyIndex.open(self.source, "k", **self.where)
@@ -155,7 +155,7 @@ def test_every_key_finds_its_rows_whatever_happened(
 
 
 def first_duplicate(data):
-    """The key that is there twice whose second line is first, slowly."""
+    """Return the first duplicate key, its first line and its second line."""
     seen = {}
     for number, line in enumerate(data.split(b"\n"), start=1):
         keyed = key_of(line, ["k"])
@@ -169,7 +169,9 @@ def first_duplicate(data):
 
 
 @given(states=st.lists(GROWTH, min_size=2, max_size=5), version=VERSION)
-def test_a_unique_index_refuses_what_a_scan_would(directory, states, version):
+def test_a_unique_index_refuses_the_duplicate_that_a_scan_finds(
+    directory, states, version
+):
     files = Files(directory, version, "unique")
     files.source.write_bytes(b"")
     files.build(None)
@@ -188,7 +190,7 @@ def test_a_unique_index_refuses_what_a_scan_would(directory, states, version):
 
 
 @given(states=st.lists(GROWTH, min_size=2, max_size=6), version=VERSION)
-def test_two_that_became_one_are_what_is_built_anew(directory, states, version):
+def test_a_compacted_index_equals_one_built_anew(directory, states, version):
     files = Files(directory, version, "multi")
     files.source.write_bytes(states[0].encode())
     files.build(None)

@@ -1,4 +1,4 @@
-"""A query whose rows are found by a key index is the query over all rows."""
+"""A query with a key index gives the result of the query over all rows."""
 
 import os
 import warnings
@@ -153,9 +153,9 @@ def directory(tmp_path_factory):
 
 
 def indexed(path, keys, version, more=b"", **options):
-    """Build indexes that are believed without reading the file again.
+    """Build indexes that are trusted without reading the file again.
 
-    What is appended to the file when they are built, they learn by an update.
+    Rows that are appended after the build are indexed by an update.
     """
     for old in path.parent.glob(f"{path.name}.jnx*"):
         old.unlink()
@@ -173,7 +173,7 @@ def indexed(path, keys, version, more=b"", **options):
 
 
 def outcome(path, query, *, index, **options):
-    """Return all that can be known of a query: lines, error, counts, bad rows."""
+    """Return the complete outcome of a query: lines, error, counts, bad rows."""
     lines, error, rejected = [], None, []
     if options.get("on_error") == "collect":
         options["errors"] = lambda row: rejected.append((str(row.error), row.raw))

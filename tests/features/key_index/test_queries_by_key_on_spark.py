@@ -1,4 +1,4 @@
-"""A query by tasks whose rows are found by key indexes is the query over all rows."""
+"""A query by tasks with key indexes gives the result of the query over all rows."""
 
 import shutil
 import warnings
@@ -57,14 +57,14 @@ def small(monkeypatch):
 
 
 def filled(data, query):
-    """Put conditions and values into a query."""
+    """Fill the placeholders of a query with conditions and values."""
     for name, some in [("C", CONDITIONS), ("V", WANTED_KEYS), ("W", WANTED_KEYS)]:
         query = query.replace(name, data.draw(st.sampled_from(some)))
     return query
 
 
 def compare(monkeypatch, data, paths, other):
-    """Ask the same in one process that reads all rows, and by tasks, without and with indexes."""
+    """Compare one process that reads all rows with tasks, without and with indexes."""
     query, options = data.draw(QUERIES), data.draw(OPTIONS)
     if query == MATCHES:
         options["matches"] = True
@@ -89,7 +89,7 @@ def compare(monkeypatch, data, paths, other):
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_indexes_of_files_change_nothing(directory, monkeypatch, data):
-    # Rows of small files are far from each other too.
+    # Rows of small files count as far from each other.
     near = data.draw(st.sampled_from([0, 100, 1 << 18]))
     monkeypatch.setattr("headrace.engines.spark.source.byte_ranges._NEAR", near)
     paths, form = [], data.draw(FORM)
@@ -101,7 +101,7 @@ def test_indexes_of_files_change_nothing(directory, monkeypatch, data):
         path = directory / f"data-{number}.jsonl"
         path.write_bytes(FORMS[form](content))
         assume(form == "plain" or headrace.open(path).sources[0].seekable)
-        # One without, one that does not know the last rows.
+        # One file without an index, one whose index lacks the last rows.
         state = data.draw(st.sampled_from(["fresh", "fresh", "grown", "none"]))
         keys = data.draw(st.sampled_from([[("k",)], [("k",), ("l", "k")]]))
         indexed(path, [] if state == "none" else keys, data.draw(st.integers(1, 2)))
@@ -117,7 +117,7 @@ def test_indexes_of_files_change_nothing(directory, monkeypatch, data):
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_the_index_of_a_set_changes_nothing(directory, monkeypatch, data):
-    # No record of a set is blank.
+    # A set has no blank rows.
     records = [line for line in data.draw(LINES) if line.strip()]
     assume(records)
     codec = data.draw(st.sampled_from(["zstd", "none"]))

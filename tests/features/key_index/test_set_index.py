@@ -1,4 +1,4 @@
-"""The index of a set finds what a slow reader finds, whatever becomes of the set."""
+"""A set index finds the rows of a slow reader, whatever happens to the set."""
 
 import os
 import shutil
@@ -45,7 +45,7 @@ def opened(shards):
 
 
 def compare(shards, lines):
-    """Compare what is found with what a slow reader finds, and return the index."""
+    """Compare the rows found by the index with a slow reader; return the index."""
     index = opened(shards)
     data = "".join(f"{line}\n" for line in lines).encode()
     for key in WANTED_KEYS:
@@ -69,7 +69,7 @@ def built(shards, segment_rows, **options):
     codec=CODEC,
     rows=st.sampled_from([3, 1000]),
 )
-def test_it_finds_what_a_scan_finds(place, first, steps, codec, rows):
+def test_a_set_index_finds_the_rows_of_a_scan(place, first, steps, codec, rows):
     directory = place / "set"
     shutil.rmtree(directory, ignore_errors=True)
     lines = list(first)
@@ -104,7 +104,7 @@ def test_it_finds_what_a_scan_finds(place, first, steps, codec, rows):
 @given(
     lines=st.lists(LINE, min_size=1, max_size=60), rows=st.sampled_from([2, 10, 1000])
 )
-def test_one_made_of_layers_has_the_rows_of_one_built_at_once(place, lines, rows):
+def test_an_updated_index_has_the_rows_of_one_built_at_once(place, lines, rows):
     directory = place / "layers"
     shutil.rmtree(directory, ignore_errors=True)
     half = len(lines) // 2
@@ -146,7 +146,7 @@ def test_damage_is_refused_or_harmless(place, data):
     try:
         compare(shards, lines)
         checked = headrace.KeyIndex.check(directory, "k")
-        assert not checked["valid"], "damage that nobody noticed"
+        assert not checked["valid"], "unnoticed damage"
     finally:
         path.write_bytes(content)
     assert headrace.KeyIndex.check(directory, "k")["fresh"]

@@ -1,4 +1,4 @@
-"""Logs that are opened with times, against filtering all lines by the dumped index."""
+"""Logs opened with times, compared with a filter over all lines by the dumped index."""
 
 import hypothesis.strategies as st
 from hypothesis import given
@@ -23,7 +23,7 @@ def write(directory, times, rotate_rows, sealed):
 
 
 def numbers(directory, since, until):
-    """Return the records with these times, by looking at every entry."""
+    """Return the records with these times, by reading every entry."""
     return [
         entry["lineNumberGlobal"] - 1
         for _path, entries in dumped_log(directory)
@@ -86,7 +86,7 @@ def check_rows(rows, expected, data):
 
 
 def check_counts(rows, expected, lines, limit):
-    """All lines are accounted for, and those up to the last that was asked."""
+    """Check that counts cover all lines, and with a limit those up to the last row read."""
     for reverse in (False, True):
         result = rows.query("n if n % 2 == 0 else null", reverse=reverse)
         order = expected[::-1] if reverse else expected

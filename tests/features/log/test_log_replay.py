@@ -1,4 +1,4 @@
-"""Logs are replayed in the order of a slow, obvious sort, however they are read."""
+"""The order of replay equals a slow, obvious sort, for any batch size."""
 
 import hypothesis.strategies as st
 from hypothesis import given
@@ -53,8 +53,8 @@ def test_the_order(
 
 @often(0.3)
 @given(logs=LOGS, cut=st.integers(0, 40))
-def test_going_on_from_a_position(tmp_path_factory, logs, cut):
-    """A partition whose times do not go back goes on as if it had never ended."""
+def test_continuing_from_a_position(tmp_path_factory, logs, cut):
+    """A partition whose times do not go back continues as if it had never ended."""
     directory = tmp_path_factory.mktemp("logs")
     for name, times in logs.items():
         with headrace.LogWriter(directory / name, durability="os", time="$") as log:
@@ -67,7 +67,7 @@ def test_going_on_from_a_position(tmp_path_factory, logs, cut):
             if len(first) == cut:
                 break
             first.append(record)
-        # The record that was given out, but not kept, is given out again.
+        # The record that was returned, but not acknowledged, is returned again.
         start = dict(replay.next_lines)
         if len(first) < len(everything) and len(first) == cut:
             start[record.partition] = record.line

@@ -1,4 +1,4 @@
-"""Lines by time, against looking at every line; times may repeat and go back."""
+"""Lines by time, compared with reading every line; times may repeat and go back."""
 
 from itertools import pairwise
 
@@ -17,7 +17,7 @@ TIMES = st.lists(
 
 
 def write(directory, times, rotate_rows, monotonic):
-    """Append a record for each time, which it may or may not get; return those it got."""
+    """Append a record for each time; return the times that were stored."""
     with headrace.LogWriter(
         directory,
         durability="os",
@@ -52,7 +52,7 @@ def test_ranges_of_times(
         and (until is None or time < until)
     ]
     log = headrace.Log(directory)
-    # A clock that is late made the times that are not believed.
+    # With monotonic="off", times are stored as given.
     assert monotonic != "off" or got == times
     found = [each["n"] for each in log.range(first, since=since, until=until)]
     assert found == expected
@@ -66,7 +66,7 @@ def test_ranges_of_times(
     length=st.integers(0, 20),
     at_once=st.integers(1, 5),
 )
-def test_blocks_say_which_lines_they_have(
+def test_blocks_know_their_lines(
     tmp_path_factory, times, rotate_rows, since, length, at_once
 ):
     directory = tmp_path_factory.mktemp("log")

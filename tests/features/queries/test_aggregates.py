@@ -1,4 +1,4 @@
-"""Groups, places and statistics are those of the reference, in whatever way rows are gone through."""
+"""Groups, ranks and statistics equal the reference in every mode."""
 
 import pytest
 from hypothesis import given
@@ -90,7 +90,7 @@ ELEMENTS = (".values().map(", ".entries().map(")
 
 @st.composite
 def queries(draw):
-    """Make the steps of a query over all rows; also tell if each element is a line."""
+    """Make the steps of a query over all rows; also return whether each element is a line."""
     shape = ", ".join(
         f"a{number}: {aggregate}"
         for number, aggregate in enumerate(draw(st.lists(AGGREGATES, max_size=3)))
@@ -131,7 +131,7 @@ def wanted(query, document):
 
 @often(3)
 @given(rows=st.lists(ROWS, max_size=8), query=queries())
-def test_of_a_document_and_of_all_rows(rows, query, tmp_path_factory):
+def test_aggregates_of_a_document_and_of_all_rows(rows, query, tmp_path_factory):
     steps, are_lines = query
     document = f"[{','.join(rows)}]"
     value = wanted(f"$.{steps}", document)
@@ -166,7 +166,7 @@ def test_of_a_document_and_of_all_rows(rows, query, tmp_path_factory):
     rows=st.lists(ROWS, max_size=8),
     form=st.sampled_from(["group_shape({}, {})", "group_shape(shape: {1}, by: {0})"]),
 )
-def test_a_shape_is_what_becomes_of_a_group(key, made, rows, form, tmp_path_factory):
+def test_the_shape_of_a_group(key, made, rows, form, tmp_path_factory):
     value = wanted(f"$.group_by({key}).transform_values({made})", f"[{','.join(rows)}]")
     path = tmp_path_factory.mktemp("rows") / "rows.jsonl"
     path.write_text("".join(f"{row}\n" for row in rows))

@@ -1,4 +1,4 @@
-"""Arrow tables of any answers are what a slow construction makes of them."""
+"""Arrow tables of any answers equal those of a slow construction."""
 
 import json
 import re
@@ -83,7 +83,7 @@ anything = st.recursive(
 
 @st.composite
 def kinds(draw, depth=0):
-    """Values that mostly have a type in common."""
+    """Values that usually have a common type."""
     choice = draw(st.sampled_from([*scalars, "array", "object", "null", "any"]))
     if choice == "null":
         return st.just("null")
@@ -101,7 +101,7 @@ def kinds(draw, depth=0):
 
 @st.composite
 def answers(draw):
-    """Lines of answers, most of them with columns of one kind each."""
+    """Lines of answers, usually with columns of one kind each."""
     names = draw(st.lists(st.sampled_from(NAMES), unique=True, min_size=1, max_size=9))
     pairs = [pair(name, draw(kinds())) for name in names]
     rows = objects_of(pairs)
@@ -187,7 +187,7 @@ def test_a_table_of_its_own_schema_is_the_same(lines):
 
 
 @given(lines=answers(), other=answers())
-def test_a_given_schema_takes_what_it_holds_exactly_or_refuses_it(lines, other):
+def test_a_given_schema_stores_values_exactly_or_refuses_them(lines, other):
     schema = table_of(lines)[0].schema
     try:
         table, _notes = table_of(other, schema=schema)
@@ -198,7 +198,7 @@ def test_a_given_schema_takes_what_it_holds_exactly_or_refuses_it(lines, other):
             table_of([other[error.answer - 1]], schema=schema)
         other = before
     assert table.schema.equals(schema, check_metadata=True)
-    # What has fitted is what a table of inferred types has, where types agree.
+    # Accepted values equal those of inferred types, where types agree.
     own, _notes = table_of(other)
     for field in own.schema:
         column = own.column(field.name)

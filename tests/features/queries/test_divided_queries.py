@@ -1,4 +1,4 @@
-"""Queries divided into tasks in any way give what one run gives."""
+"""Queries divided into tasks at any byte give the result of one run."""
 
 import json
 

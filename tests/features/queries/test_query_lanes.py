@@ -1,4 +1,4 @@
-"""What a query does not read of a row makes no difference to its answer.
+"""Fields that a query does not read do not change its answer.
 
 Over a file only the lanes that a query reads are recorded, and keys are expected where
 they were in the row before. Over one document everything is recorded.
@@ -36,7 +36,7 @@ SCALAR = st.sampled_from(
 
 @st.composite
 def members(draw, values):
-    """An object, keys more than once among them, in any spelling."""
+    """Objects with repeated keys, in any spelling."""
     parts = []
     for key in draw(st.lists(st.sampled_from(sorted(KEYS)), max_size=6)):
         spelled = KEYS[key] if draw(st.integers(0, 4)) == 0 else key
@@ -82,7 +82,7 @@ def slow_answer(query, row):
 
 
 def row_answers(ds, query, **options):
-    """The answer of each row, one at a time from the lines of the run."""
+    """Return the answer of each row, taken from the lines of the run."""
     result = ds.query(query, nulls="emit", on_error="collect", **options)
     lines = [line for piece in result.lines() for line in piece.splitlines()]
     return lines, len(result.report.errors)
@@ -139,7 +139,7 @@ def test_a_row_that_passes_keeps_its_bytes(path, query):
     ['{"z":{"a":01},"a":7}', '{"a":7,"z":"\\x"}', '{"a":7,"z":[1,{"b":2]}', '{"a":7}}',
      '{"a":7,"z":' + "[" * 300 + "]" * 300 + "}", '{"a":7,"z":nul}', '{"a":7,"z" 1}'],
 )  # fmt: skip
-def test_what_is_not_read_is_checked_all_the_same(path, query, bad):
+def test_unread_fields_are_checked_too(path, query, bad):
     path.write_text('{"z":0,"a":7}\n{"a":7,"z":0}\n' + bad + "\n")
     with pytest.raises(HeadraceError) as plain:
         evaluate("$.keys()", bad.encode())

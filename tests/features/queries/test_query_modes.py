@@ -1,4 +1,4 @@
-"""A query gives the same answer whatever way its rows are gone through."""
+"""A query gives the same answer in every mode."""
 
 import json
 from random import Random
@@ -64,7 +64,7 @@ def write(path, rows):
 
 
 def outcome(ask):
-    """Return the answers, or that there are none: where an error shows may differ."""
+    """Return the answers, or a mark for an error, whose place may differ."""
     try:
         return ask()
     except HeadraceError:
@@ -91,7 +91,7 @@ def test_a_stream_of_all_rows(path, query, rows):
     whole = outcome(lambda: json.loads(evaluate(query, document)))
     streamed = outcome(lambda: ds.query(query, stream=True, nulls="emit").to_list())
     assert same(streamed, whole)
-    # Behind rows(), ``$`` is the row.
+    # After rows(), ``$`` is the row.
     if "$" not in query[1:]:
         behind_rows = "$.rows()" + query[1:]
         again = outcome(lambda: ds.query(behind_rows, nulls="emit").to_list())
@@ -109,8 +109,8 @@ BEST = [
 @given(rows=st.lists(ROW, min_size=1, max_size=9), seed=st.integers(0, 99))
 @pytest.mark.parametrize("query", BEST)
 def test_the_best_of_many_rows_are_those_of_all(path, query, rows, seed):
-    # Enough rows for those that are not among the best to be dropped several times; most
-    # of them are equal, so that their order shows.
+    # Enough rows to drop those that are not among the best several times; most
+    # of them are equal, so that a wrong order shows.
     many = [{**row, "n": n} for n, row in enumerate(Random(seed).choices(rows, k=3000))]
     ds = write(path, many)
     document = json.dumps(many).encode()
@@ -122,7 +122,7 @@ def test_the_best_of_many_rows_are_those_of_all(path, query, rows, seed):
     assert same(again, streamed)
 
 
-def test_the_best_are_all_that_is_held(path):
+def test_only_the_best_rows_are_held(path):
     ds = write(path, [{"id": n, "text": "x" * 1000} for n in range(20_000)])
     for query in ("$.sort(-id).take(2).map(id)", "$.max_by(id).id"):
         found = ds.query(query, stream=True, memory="4MB").to_list()
@@ -136,7 +136,7 @@ def test_the_best_are_all_that_is_held(path):
 @pytest.mark.parametrize(
     "query", ["$", "$.id", "x + 1 if x is number else s", "{id, x}", "t.sum()"]
 )
-def test_rows_by_themselves_forwards_and_backwards(path, query, rows):
+def test_row_queries_forwards_and_backwards(path, query, rows):
     ds = write(path, rows)
     each = [json.loads(evaluate(query, json.dumps(row).encode())) for row in rows]
     assert same(ds.query(query, nulls="emit").to_list(), each)
@@ -154,7 +154,7 @@ def test_rows_by_themselves_forwards_and_backwards(path, query, rows):
 
 @often(0.4)
 @given(rows=ROWS)
-def test_matches_are_the_rows_as_they_are(path, rows):
+def test_matches_are_unchanged_rows(path, rows):
     ds = write(path, rows)
     wanted = [row for row in rows if (row.get("x") or 0) > 0]
     assert ds.query("x > 0", matches=True).to_list() == wanted

@@ -1,4 +1,4 @@
-"""Answers in every format, against the answers as lines of JSON, over generated rows."""
+"""Answers in every format, compared with the answers as lines of JSON."""
 
 import csv
 import io
@@ -41,7 +41,7 @@ def ask(tmp_path):
 
 
 def cells(row):
-    """What a table has of a row: no cell where there is null."""
+    """Return the cells of a row in a table: a null has no cell."""
     if not isinstance(row, dict):
         row = {"value": row}
     return {name: value for name, value in row.items() if value is not None}
@@ -52,7 +52,7 @@ def written(result, name):
 
 
 @given(rows=ROWS)
-def test_json_is_the_lines(ask, rows):
+def test_json_equals_the_lines(ask, rows):
     result = ask(rows)
     lines = [json.loads(line) for line in written(result, "ndjson").split(b"\n")[:-1]]
     assert lines == rows
@@ -149,7 +149,7 @@ def test_small_batches_give_the_same(ask, rows, size):
     rows=st.integers(1, 5),
     size=st.integers(1, 20),
 )
-def test_what_is_taken_does_not_depend_on_the_pieces(lines, cuts, rows, size):
+def test_the_first_answers_do_not_depend_on_the_batch_size(lines, cuts, rows, size):
     lines = [line + b"\n" for line in lines]
     pieces, start = [], 0
     for cut in cuts:
@@ -185,7 +185,7 @@ STEPS = st.lists(
     steps=STEPS,
     start=st.sampled_from(["$.rows()", "$"]),
 )
-def test_columns_of_a_query_are_all_its_answers_have(ask, rows, steps, start):
+def test_columns_of_a_query_are_all_columns_of_its_answers(ask, rows, steps, start):
     query = start + ".map({a, b})" + "".join(steps)
     known = columns_of(parse(query), stream=True)
     result = ask(rows, query, stream=start == "$")

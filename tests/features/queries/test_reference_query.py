@@ -1,4 +1,4 @@
-"""Every query gives what the reference says, in whatever way its rows are gone through.
+"""Every query gives the answer of the reference in every mode.
 
 ``HYPOTHESIS_PROFILE=thorough`` looks at fifty times as many.
 """
@@ -44,7 +44,7 @@ LINES = st.one_of(
 SEVERAL_FILES = st.lists(files(LINES), min_size=1, max_size=3)
 KEYS = st.sampled_from(["id", "s", "o", "x ?? y", "us[*].g", "x + 1", "$"])
 
-# What is large is looked at less often.
+# Large files have fewer examples.
 few = often(0.1)
 many = often(5)
 
@@ -64,7 +64,7 @@ def opened(folder, contents):
 
 
 def unless_unknown(ask, *args, **options):
-    """Ask the reference, and give the example up if the query is beyond it."""
+    """Return the answer of the reference; reject the example if the query is beyond it."""
     try:
         return ask(*args, **options)
     except NotInSubset:
@@ -113,7 +113,7 @@ def check_place(error, line, paths, query):
 def test_generated_queries_mean_something():
     found = Counter()
 
-    @settings(derandomize=True, max_examples=100)  # it is about what is usual
+    @settings(derandomize=True, max_examples=100)  # statistics of many examples
     @given(query=queries())
     def ask(query):
         for row in RICH:
@@ -155,7 +155,7 @@ def wanted_of(query, row):
 @given(query=queries(), rows=st.lists(ROWS, max_size=3))
 def test_strict_types_change_no_answer(query, rows):
     if "try" in query:
-        # It catches what strict types refuse.
+        # A `try` catches the errors of strict types.
         reject()
     for row in rows + RICH:
         found = given_of(query, row, strict_types=True)
@@ -279,7 +279,7 @@ def check_stream(folder, query, contents, **options):
 
 
 def check_failed(result, failed, contents, paths, query):
-    """The lines that failed are those of the reference, as far as they were read."""
+    """Check that the failed lines are those of the reference, up to the last line read."""
     if stopped_early(result, contents):
         failed = failed[: len(result.report.errors)]
     for error, line in zip(result.report.errors, failed, strict=True):
@@ -287,22 +287,22 @@ def check_failed(result, failed, contents, paths, query):
 
 
 def stopped_early(result, contents):
-    """Whether the rest of the rows was not needed: the reference reads all."""
+    """Whether the engine did not need the rest of the rows; the reference reads all."""
     lines = sum(len(content.splitlines()) for content in contents)
     return result.stats.rows < lines
 
 
 def reads_the_end(plan, *, reverse):
-    """Whether a query is about the last elements only: rows before are not looked at."""
+    """Whether a query reads the last elements only."""
     main = plan.main
     if not isinstance(main, StreamPlan) or main.limit == 0:
         return False
-    # Turned round by the query and by the one who asks is not turned round.
+    # Reversed by the query and by the option, rows are in their order.
     return needs_tail(replace(main, reverse=main.reverse != reverse))
 
 
 def check_end(result, wanted, failed, paths):
-    """The last rows in their order, or the last row that fails."""
+    """Check the last rows in their order, or the last row that fails."""
     found, error = read_until_error(result)
     if error is None:
         check_answers(found, wanted, "from the end")

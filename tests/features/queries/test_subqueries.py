@@ -1,4 +1,4 @@
-"""Sub-queries over all rows, inside of every construct, give the answers of the reference.
+"""Sub-queries over all rows, inside every construct, give the answers of the reference.
 
 ``HYPOTHESIS_PROFILE=thorough``, as in ``make sweep``, generates 102,000 queries; with
 ``--hypothesis-show-statistics`` pytest prints how many were compared.
@@ -74,7 +74,7 @@ def check(path, made, rows, *, of_rows, reverse=False, **options):
         if fits(lines, wanted):
             event("compared")
             return
-        # What is not needed may be computed, and what has a name where it is used.
+        # The engine may compute unneeded values, and named values where they are used.
         manner = "eager" if lines is FAILED else "lazy"
         other = reference(query, ordered, of_rows=of_rows, manner=manner)
     except NotInSubset:

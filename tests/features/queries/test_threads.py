@@ -1,4 +1,4 @@
-"""Threads give what one thread gives, however the rows are divided among them."""
+"""Threads give the result of one thread, for any division of rows among them."""
 
 import gzip
 import io
@@ -160,7 +160,7 @@ def test_a_file_that_shrinks_meanwhile_is_an_error(tmp_path):
                 pass
 
 
-def test_a_run_that_is_left_ends_its_threads(tmp_path):
+def test_an_abandoned_run_ends_its_threads(tmp_path):
     import threading
 
     path = tmp_path / "left.jsonl"

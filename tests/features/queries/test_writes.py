@@ -93,7 +93,7 @@ def test_each_row(path, query, rows):
         return
     result = found_of(lambda: ds.query(query, nulls="emit", on_error="collect"))
     if result == FAILED:
-        # It cannot be planned: then it fails on every row.
+        # A query that cannot be planned fails on every row.
         assert len(wanted.failed) == len(rows), query
         return
     check(lines_of(result), wanted.answers, query, content)

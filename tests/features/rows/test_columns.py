@@ -1,4 +1,4 @@
-"""Typed columns of any rows are what a slow reader of JSON makes of them."""
+"""Typed columns of any rows equal those of a slow reader of JSON."""
 
 import json
 import math
@@ -145,13 +145,13 @@ def arrow(shape):
 
 
 def filled(rows, fields, **options):
-    """Make columns of rows: values, the positions they come from, faults by position."""
+    """Make columns of rows; return values, their positions, and faults by position."""
     schema = pa.schema([(name, arrow(shape)) for name, shape in fields])
     assert struct_shape(schema) == {"struct": fields}
     builder = ColumnBuilder({"struct": fields}, **options)
     half = len(rows) // 2
     found, positions, faults = [], [], {}
-    # In two batches: the second one finds what the first has left.
+    # Two batches, since the second one reuses the state of the first.
     for first, part in ((0, rows[:half]), (half, rows[half:])):
         made = builder.fill(RowBatch.of_contents(0, part))
         made_arrays = arrays(schema.types, made.columns[1:])
@@ -170,7 +170,7 @@ def filled(rows, fields, **options):
 
 
 def same(one, other):
-    """Equal, and NaN is NaN."""
+    """Whether two values are equal; NaN equals NaN."""
     match one, other:
         case float(), float():
             return one == other or (math.isnan(one) and math.isnan(other))
@@ -249,6 +249,6 @@ def test_where_and_query_come_before_the_columns():
         ("x", "expected value"),
     ],
 )
-def test_what_is_no_shape_is_refused(shape, message):
+def test_an_invalid_shape_is_refused(shape, message):
     with pytest.raises(ValueError, match=message):
         _native.ColumnBuilder(shape, max_depth=9, keep_faulty=True)

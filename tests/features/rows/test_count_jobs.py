@@ -1,4 +1,4 @@
-"""Rows that tasks count, and row indexes that are kept of them, are those of one process."""
+"""Tasks count the rows of one process, and keep the same row indexes."""
 
 import pytest
 from hypothesis import given, settings
@@ -30,7 +30,7 @@ def directory(tmp_path_factory):
 
 
 def kept(paths):
-    """Return the row indexes that were kept, and remove them."""
+    """Return the kept row indexes, and remove them."""
     found = {}
     for path in paths:
         sidecar = path.with_name(path.name + ".ckpt")
@@ -55,7 +55,7 @@ def test_tasks_count_what_one_process_counts(directory, files, partition):
         assert (counted, kept(paths)) == expected
 
 
-def test_what_is_known_is_not_counted_again(directory):
+def test_counted_rows_are_not_counted_again(directory):
     path = directory / "known.jsonl"
     path.write_bytes(b"{}\n" * 50)
     assert headrace.open(path).count() == 50

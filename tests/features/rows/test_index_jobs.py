@@ -1,4 +1,4 @@
-"""Indexes that tasks build have the bytes of those that threads build."""
+"""Indexes built by tasks and by threads have the same bytes."""
 
 from dataclasses import replace
 
@@ -58,7 +58,7 @@ def directory(tmp_path_factory):
 
 
 def written(directory, files):
-    """Write files of blocks and others; return those that can be entered anywhere."""
+    """Write files of blocks and others; return the seekable ones."""
     for path in directory.iterdir():
         path.unlink()
     paths = []
@@ -72,7 +72,7 @@ def written(directory, files):
 
 
 def outcome(build, paths, options):
-    """Return what was built of files, what was said of it, and the error that ended it."""
+    """Return the indexes that were built, the skipped rows, and the error."""
     skipped = []
     error = None
     try:

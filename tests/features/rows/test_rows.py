@@ -1,4 +1,4 @@
-"""Every access gives the rows of the slow reader, in every form of the file."""
+"""Every access returns the rows of the slow reader, for every form of file."""
 
 import pytest
 from hypothesis import given
@@ -51,7 +51,7 @@ def directory(tmp_path_factory):
 
 @given(form=FORM, data=TEXT, start=st.integers(-70, 70), stop=st.integers(-70, 70))
 def test_every_access_gives_the_same_rows(directory, form, data, start, stop):
-    # UTF-16 is refused; text that happens to look like it is not what this is about.
+    # UTF-16 is refused, so exclude text that happens to look like it.
     if data[1:2] == b"\x00" or data[:1] == b"\x00":
         data = b"{}\n" + data
     expected = slow_contents(data)
@@ -82,7 +82,7 @@ def test_every_form_with_blocks_is_known_to_have_them(directory):
 
 
 @given(form=FORM, data=TEXT, start=st.integers(0, 70), count=st.integers(0, 9))
-def test_blocks_may_be_left_alone(directory, form, data, start, count):
+def test_blocks_false_gives_the_same_rows(directory, form, data, start, count):
     data = b"{}\n" + data
     expected = slow_contents(data)
     with opened(directory, form, data, blocks=False) as ds:
@@ -101,7 +101,7 @@ def test_blocks_may_be_left_alone(directory, form, data, start, count):
 def test_every_access_through_a_table_of_blocks(
     directory, codec, data, block_bytes, start, stop
 ):
-    # Whoever writes a table ends the last line.
+    # Files with a table end with a line ending.
     data = (b"{}\n" + data).removesuffix(b"\n") + b"\n"
     expected = slow_contents(data)
     contents = whole_lines(data, block_bytes)
@@ -133,14 +133,14 @@ PIECES = {
     data=TEXT,
     part=st.integers(1, 200),
 )
-def test_fragments_share_out_every_row(directory, form, data, part):
-    # Nothing that begins like this looks like UTF-16, which is refused.
+def test_every_row_belongs_to_one_fragment(directory, form, data, part):
+    # A text with this beginning does not look like UTF-16, which is refused.
     data = b"\n\n" + data
     path = directory / "data.jsonl"
     path.write_bytes(FORMS[form](data))
     (source,) = headrace.open(path).sources
     found, counted = [], 0
-    # Each fragment finds the table of the blocks anew.
+    # Each fragment reads the block table again.
     smallest = source.size // 40 if source.blocks else 1
     for fragment in fragments(source, max(part, smallest)):
         rows = rows_of(fragment, max_line=1 << 20)
@@ -211,9 +211,9 @@ def test_several_files_are_one_sequence(directory, texts, start):
 
 @given(form=st.sampled_from(CUTTABLE), data=TEXT)
 @often(0.7)
-def test_counts_add_up_whatever_the_cuts(directory, form, data):
+def test_counts_add_up_for_any_fragment_size(directory, form, data):
     path = directory / "data.jsonl"
-    # Nothing that begins like this looks like UTF-16, which is refused.
+    # A text with this beginning does not look like UTF-16, which is refused.
     data = b"{}\n" + data
     path.write_bytes(FORMS[form](data))
     from headrace.engines.local.tally import tally

@@ -1,4 +1,4 @@
-"""Times are those of Python's `datetime` and `zoneinfo`, in any zone and whatever is done with them."""
+"""Operations on times equal those of Python's `datetime` and `zoneinfo`, in any zone."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -14,7 +14,7 @@ from tests.reference.comparison import alike
 from tests.reference.language.evaluate import answer
 from tests.reference.language.values import QueryError, read
 
-# Zones whose rules do not depend on how new the tables of this machine are.
+# Zones whose rules do not depend on the age of the time zone tables of the machine.
 ZONES = st.sampled_from([
     "UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "Pacific/Apia",
     "America/St_Johns", "+05:30", "-11:00", "Europe/Dublin",
@@ -38,7 +38,7 @@ MOMENTS = st.one_of(
 
 @st.composite
 def texts(draw):
-    """Make texts of times, as they stand in rows."""
+    """Make texts of times for rows."""
     moment = draw(MOMENTS)
     fraction = draw(st.sampled_from(["", ".5", ".123456789", ".000001", ",25"]))
     text = f"{moment:%Y-%m-%dT%H:%M:%S}"
@@ -137,7 +137,7 @@ def outcome(ask, errors):
     | st.integers(-(10**10), 10**10)
     | st.floats(-1e11, 1e11),
 )
-def test_what_is_done_with_times(query, first, second, number):
+def test_operations_on_times(query, first, second, number):
     document = json.dumps({"a": first, "b": second, "n": number})
     wanted = outcome(lambda: answer(query, read(document)), QueryError)
     found = outcome(lambda: read(evaluate(query, document.encode())), HeadraceError)
@@ -153,7 +153,7 @@ def test_what_is_done_with_times(query, first, second, number):
     ]),
     zone=ZONES,
 )  # fmt: skip
-def test_what_is_read_by_a_pattern(moment, pattern, zone):
+def test_times_parsed_by_a_pattern(moment, pattern, zone):
     pattern = pattern.replace("%F", "%Y-%m-%d").replace("%T", "%H:%M:%S")
     document = json.dumps(moment.strftime(pattern))
     query = f"$.parse_time({json.dumps(pattern)}, zone: {json.dumps(zone)})"
@@ -175,9 +175,9 @@ def test_what_is_read_by_a_pattern(moment, pattern, zone):
         ('$.re_match("(")', "bad pattern"),
     ],
 )
-def test_a_literal_that_no_row_can_make_right_is_refused_in_its_place(query, reason):
+def test_an_invalid_literal_is_refused_with_its_column(query, reason):
     with pytest.raises(HeadraceError, match=reason) as caught:
-        # No row is looked at.
+        # It is refused before any row is read.
         evaluate(f"[][* if {query}]", b"[]")
     column = len("[][* if ") + query.index('"') + 1
     assert f"column {column}" in str(caught.value)

@@ -1,4 +1,4 @@
-"""Decoded bytes without rows: all of them, whatever they were decoded from."""
+"""Decoded bytes of every form of file."""
 
 import io
 
@@ -38,7 +38,7 @@ def test_a_reader_gives_its_bytes():
 FRAMES = zstd_frames(anywhere(DATA, 1000))
 
 
-def test_bytes_go_on_where_a_table_turns_out_to_be_wrong(tmp_path):
+def test_a_wrong_table_loses_no_byte(tmp_path):
     table = lengths(FRAMES)
     table[20] = (table[20][0], table[20][1] - 1)
     path = tmp_path / "a"

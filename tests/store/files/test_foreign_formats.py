@@ -1,4 +1,4 @@
-"""Data that is no text is named, and never counted as lines."""
+"""Foreign formats are named, and never counted as lines."""
 
 import bz2
 import gzip
@@ -54,7 +54,7 @@ CASES = {
     [len, list, lambda ds: ds[3], lambda ds: ds.tail(1), lambda ds: ds.stats()],
     ids=["count", "rows", "row", "tail", "stats"],
 )
-def test_what_is_no_text_is_named(tmp_path, content, reason, use):
+def test_foreign_formats_are_named(tmp_path, content, reason, use):
     path = tmp_path / "a.jsonl"
     path.write_bytes(content)
     with pytest.raises(NotNdjsonError, match=reason):
@@ -62,7 +62,7 @@ def test_what_is_no_text_is_named(tmp_path, content, reason, use):
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name != "tar"])
-def test_what_is_no_text_is_named_in_a_pipe(name):
+def test_foreign_formats_are_named_in_a_pipe(name):
     content, reason = CASES[name]
     done = subprocess.run(
         [sys.executable, "-m", "headrace", "count", "-"],

@@ -1,4 +1,4 @@
-"""Many files are read with few of them open."""
+"""Many files are read with few open descriptors."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ FEW = 160
 
 @pytest.fixture
 def few_descriptors():
-    """As many files as this may be open, besides those that are."""
+    """Limit the number of further open files."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     used = len(list(Path("/dev/fd").iterdir()))
     resource.setrlimit(resource.RLIMIT_NOFILE, (used + FEW, before[1]))

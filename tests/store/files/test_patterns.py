@@ -1,4 +1,4 @@
-"""What patterns match, compared with Python's own `glob` where no links are."""
+"""Matches of patterns, compared with Python's own `glob` where no links are."""
 
 import glob
 
@@ -39,7 +39,7 @@ def test_links_to_directories_are_not_walked_through(tree):
     (tree / "link").symlink_to(tree / "a")
     assert matches("a/**/x.jsonl") == ["a/b/x.jsonl", "a/x.jsonl"]
     assert len(headrace.open("a/**/*.jsonl")) == 3
-    # A link that is named is meant.
+    # A link that is named explicitly is followed.
     assert matches("link/**/x.jsonl") == ["link/b/x.jsonl", "link/x.jsonl"]
     assert matches("*/loop/x.jsonl") == ["a/loop/x.jsonl", "link/loop/x.jsonl"]
 
@@ -58,7 +58,7 @@ def test_a_link_that_leads_nowhere_is_an_error_in_a_directory_too(tree):
         *("x.jsonl.crdownload", "x.jsonld", "x.ndjson.parquet", "x.jsonlines.txt"),
     ],
 )
-def test_what_only_begins_like_data_is_none(tmp_path, name):
+def test_other_suffixes_are_not_data(tmp_path, name):
     (tmp_path / name).write_bytes(b"1\n")
     with pytest.raises(NotNdjsonError, match="no NDJSON in this directory"):
         headrace.open(tmp_path)
@@ -68,7 +68,7 @@ def test_what_only_begins_like_data_is_none(tmp_path, name):
     "name",
     ["x.jsonl.1", "x.jsonl-20260101", "x.ndjson.2.gz", "x.jsonl.zst", "a.jsonl_2"],
 )
-def test_rotated_and_compressed_data_is_data(tmp_path, name):
+def test_rotated_and_compressed_files_are_data(tmp_path, name):
     (tmp_path / name).write_bytes(b"1\n")
     assert list(headrace.open(tmp_path)) == [1]
 

@@ -33,7 +33,7 @@ def numbered(rows, ids="id"):
 
 
 class Site:
-    """What a web server has, and how it answers."""
+    """The files of a web server, and its way of answering."""
 
     def __init__(self):
         self.files = {}

@@ -1,4 +1,4 @@
-"""A finished file takes the place of another."""
+"""``replace_file`` moves a finished file to the place of another."""
 
 import errno
 import os
@@ -13,7 +13,7 @@ from headrace.errors import SourceNotFoundError, UnwritableError, UsageError
 
 @pytest.fixture
 def files(tmp_path):
-    """A finished file with B, and a place with A in it."""
+    """A finished file that contains B, and the file to replace, which contains A."""
     new, final = tmp_path / "new", tmp_path / "final"
     new.write_text("B")
     final.write_text("A")
@@ -46,7 +46,7 @@ def test_a_backup_of_ours_is_replaced(files, tmp_path):
     assert names(tmp_path) == ["final", "final.bak"]
 
 
-def test_a_backup_of_somebody_else_stays(files, tmp_path):
+def test_a_foreign_backup_stays(files, tmp_path):
     backup = tmp_path / "final.bak"
     backup.write_text("theirs")
     with pytest.raises(UsageError, match=r"final\.bak: exists"):
@@ -128,7 +128,7 @@ def test_a_failure_leaves_everything(files, tmp_path, monkeypatch):
     assert names(tmp_path) == ["final", "new"]
 
 
-def test_what_cannot_be_moved_is_refused(files, tmp_path):
+def test_a_path_that_cannot_be_moved_is_refused(files, tmp_path):
     new, final = files
     with pytest.raises(UsageError, match="is the file it is to replace"):
         replace_file(final, final)
@@ -149,7 +149,7 @@ def test_two_names_of_one_file_become_one(files, tmp_path):
     assert final.read_text() == "B"
 
 
-def test_behind_a_link_the_file_is_replaced(files, tmp_path):
+def test_the_target_of_a_link_is_replaced(files, tmp_path):
     new, final = files
     link = tmp_path / "link"
     link.symlink_to(final)
@@ -159,7 +159,7 @@ def test_behind_a_link_the_file_is_replaced(files, tmp_path):
 
 
 def test_there_is_a_file_at_every_moment(files, tmp_path, monkeypatch):
-    """Look before every call that changes a name."""
+    """The test looks before every call that changes a name."""
     new, final = files
     seen = []
 

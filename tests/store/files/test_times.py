@@ -64,7 +64,7 @@ def test_now_is_the_clock():
         "-9999999w",
     ],
 )
-def test_what_is_no_time(given):
+def test_an_invalid_time_is_refused(given):
     with pytest.raises(UsageError, match=r"not a time: .*write"):
         parse_time(given, NOON)
 
@@ -90,7 +90,7 @@ def test_durations(given, expected):
 
 
 @pytest.mark.parametrize("given", ["", "7", "d", "-7d", "7 d", 7, timedelta(-1), None])
-def test_what_is_no_duration(given):
+def test_an_invalid_duration_is_refused(given):
     with pytest.raises(UsageError, match=r"not a duration: .*write"):
         parse_duration(given)
 

@@ -1,4 +1,4 @@
-"""Graph indexes: what is an edge, where the index lies, who may replace it."""
+"""Graph indexes: the rows that are edges, the place of the index, and its replacement."""
 
 import gzip
 
@@ -129,7 +129,7 @@ def test_an_index_of_other_edges_is_not_replaced(source, index):
     [b"JNX", b"JNX\x01" + bytes(90), b"x" * 99],
     ids=["short", "a key index", "others"],
 )
-def test_what_is_not_ours_is_never_touched(source, content):
+def test_a_foreign_file_is_never_changed(source, content):
     place = source.with_name("edges.jsonl.jnx.graph")
     place.write_bytes(content)
     with pytest.raises(GraphIndexError, match="no graph index"):
@@ -143,12 +143,12 @@ def test_one_writer_at_a_time(source, index):
         headrace.GraphIndex.build(source, *USUAL)
 
 
-def test_fields_are_different(source):
+def test_repeated_fields_are_refused(source):
     with pytest.raises(UsageError, match="each field once"):
         headrace.GraphIndex.build(source, "from", "pred", "from")
 
 
-def test_version_1_can_be_insisted_on(source):
+def test_version_1_can_be_required(source):
     long = b'{"from":"%s","pred":"p","to":"b"}\n' % (b"x" * 70_000)
     append(source, long)
     with pytest.raises(UsageError, match=r"id_length.*let the version be chosen"):
@@ -173,7 +173,7 @@ def test_a_hub_has_more_edges_than_version_1_has_room_for(tmp_path):
     assert (len(list(steps(capped))), capped.capped) == (11, 1)
 
 
-# Going on
+# Updates
 
 
 def test_only_new_rows_are_read(source, index):
@@ -267,7 +267,7 @@ def test_a_delta_of_the_past_is_not_used(source, index):
     assert (found.files, troubles) == ((str(index),), [])
 
 
-# Ways to edges
+# Accesses to edges
 
 
 def test_key_indexes_lead_to_edges(source):
@@ -298,7 +298,7 @@ def test_compressed_files_have_graphs(tmp_path, form):
     assert stats_of(found.graph).edges == 100
 
 
-def test_what_cannot_be_entered_is_scanned(tmp_path):
+def test_a_file_without_seeking_is_scanned(tmp_path):
     source = tmp_path / "edges.jsonl.gz"
     source.write_bytes(gzip.compress(ROWS))
     with pytest.raises(UsageError, match="recompress"):

@@ -1,4 +1,4 @@
-"""Key indexes: where they lie, when they are used, and who may use them."""
+"""Key indexes: where they are written, and when they are used."""
 
 import gzip
 import os
@@ -66,7 +66,9 @@ def test_an_index_may_lie_elsewhere(source, tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_where_it_cannot_be_written_another_place_is_taken(source, tmp_path):
+def test_an_index_is_written_to_the_cache_where_its_directory_is_read_only(
+    source, tmp_path
+):
     source.parent.chmod(0o555)
     try:
         built = headrace.KeyIndex.build(source, "k")
@@ -87,7 +89,7 @@ def test_where_it_cannot_be_written_another_place_is_taken(source, tmp_path):
         ([""], ".jnx.%"),
     ],
 )
-def test_names_hold_any_field(fields, suffix):
+def test_index_names_of_any_field(fields, suffix):
     assert suffix_of(fields) == suffix
 
 
@@ -114,7 +116,7 @@ def test_answers_of_every_kind(source):
 
 
 @pytest.mark.parametrize("key", [None, float("nan"), [1], {"a": 1}, "\ud800", b"x"])
-def test_what_is_no_key(source, key):
+def test_a_value_that_is_not_a_key_is_refused(source, key):
     with pytest.raises(UsageError, match="no key"):
         headrace.KeyIndex.open(source, "k", report=lambda _trouble: None).get(key)
 
@@ -158,7 +160,7 @@ def test_a_file_that_is_replaced_under_a_reader_stays_the_old_one(source):
     assert not index.is_fresh()
 
 
-def test_a_row_that_only_the_end_of_the_file_ends(source):
+def test_an_unterminated_last_row_is_indexed(source):
     source.write_bytes(b'{"k":1,"n":1}\n{"k":1,"n":2}')
     headrace.KeyIndex.build(source, "k")
     index = headrace.KeyIndex.open(source, "k", require_index=True)
@@ -178,7 +180,7 @@ def test_half_a_row_is_pending_until_it_is_whole(source):
 
 
 @pytest.mark.parametrize("form", ["gzip, blocks of lines", "zstd, cut anywhere"])
-def test_compressed_files_that_can_be_entered_have_indexes(source, form):
+def test_compressed_files_with_blocks_have_indexes(source, form):
     path = source.with_name("rows.jsonl.packed")
     path.write_bytes(FORMS[form](ROWS))
     headrace.KeyIndex.build(path, "k", threads=2)
@@ -245,11 +247,11 @@ def test_an_index_of_a_path_of_fields(source):
     assert index.get(2) == []
 
 
-def test_an_index_that_left_out_rows_is_not_used_for_them(source):
+def test_an_index_with_skipped_rows_is_not_used_with_larger_limits(source):
     source.write_bytes(b'{"k":1}\n{"k":1,"long":"%s"}\n' % (b"x" * 100))
     built = headrace.KeyIndex.build(source, "k", max_line=50)
     assert built.lines.skipped == {"too_long": 1}
-    # It answers for what it is an index of, and so does a scan in its stead.
+    # It answers with its own limits, and so does a scan in its place.
     assert len(headrace.KeyIndex.open(source, "k", require_index=True).get(1)) == 1
     with pytest.warns(HeadraceWarning, match="max_line or max_depth was smaller"):
         assert len(headrace.open(source).get("k", 1)) == 2
@@ -296,7 +298,7 @@ def test_errors_say_what_to_do(source):
         headrace.KeyIndex.build(source, [])
 
 
-def test_a_file_that_cannot_be_entered_is_scanned(source):
+def test_a_file_without_seeking_is_scanned(source):
     packed = source.with_name("rows.jsonl.gz")
     packed.write_bytes(gzip.compress(ROWS))
     rows = headrace.open(source).get("k", 7)
@@ -311,7 +313,7 @@ def test_a_file_that_cannot_be_entered_is_scanned(source):
     assert beside(source) == ["rows.jsonl", "rows.jsonl.gz"]
 
 
-def test_blocks_that_somebody_else_appended_to_are_scanned(source):
+def test_blocks_with_appended_foreign_data_are_scanned(source):
     packed = source.with_name("rows.jsonl.gz")
     packed.write_bytes(FORMS["gzip, blocks of lines"](ROWS))
     headrace.KeyIndex.build(packed, "k")
@@ -323,7 +325,7 @@ def test_blocks_that_somebody_else_appended_to_are_scanned(source):
     assert [row["n"] for row in index.get(7)][-2:] == [907, "new"]
 
 
-def test_the_key_of_an_index_that_does_not_fit_is_known(source):
+def test_the_key_of_a_stale_index_is_known(source):
     headrace.KeyIndex.build(source, "k")
     source.write_bytes(ROWS.replace(b'"k":7,', b'"k":8,'))
     with pytest.warns(HeadraceWarning, match="was changed since it was made"):

@@ -1,4 +1,4 @@
-"""Key indexes that are continued: what is read, what is written, and who may write."""
+"""Updates of key indexes: the bytes read and written, and locks."""
 
 import os
 import pickle
@@ -84,7 +84,7 @@ def test_only_new_rows_are_read(source, version):
     assert headrace.KeyIndex.update(source).mode == "none"
 
 
-def test_a_row_that_only_the_end_of_the_file_ends_is_read_again(source):
+def test_an_unterminated_last_row_is_read_again(source):
     append(source, b'{"k":7,"n":-1}')
     assert headrace.KeyIndex.update(source).built.lines.records == 1
     assert numbers(source, 7)[-1] == -1
@@ -116,7 +116,7 @@ def test_a_large_delta_and_its_base_become_one(source):
     assert (source.parent / "rows.jsonl.jnx").read_bytes() == one
 
 
-def test_what_has_outgrown_its_buckets_is_to_be_built_anew(tmp_path):
+def test_an_index_with_full_buckets_must_be_rebuilt(tmp_path):
     source = tmp_path / "rows.jsonl"
     source.write_bytes(ROWS[: ROWS.index(b'{"k":60')])
     headrace.KeyIndex.build(source, "k", index_version=2)
@@ -126,7 +126,7 @@ def test_what_has_outgrown_its_buckets_is_to_be_built_anew(tmp_path):
     with pytest.raises(KeyIndexError, match="too many rows"):
         headrace.KeyIndex.compact(source)
     assert numbers(source, 7) == list(range(7, 1000, 100))
-    # It goes on to grow, and the delta with it.
+    # The file grows further, and so does the delta.
     append(source, ROWS * 3)
     assert headrace.KeyIndex.update(source).built.written.records == 3940
     assert len(numbers(source, 7)) == 40
@@ -147,7 +147,7 @@ def test_a_unique_index_stays_unique(tmp_path, version):
     assert beside(source) == before
 
 
-def test_a_file_that_was_changed_is_to_be_indexed_anew(updated):
+def test_a_changed_file_must_be_indexed_anew(updated):
     updated.write_bytes(updated.read_bytes().replace(b'"n":907', b'"n":908'))
     with pytest.raises(KeyIndexError, match="was changed"):
         headrace.KeyIndex.update(updated)
@@ -171,7 +171,7 @@ def test_a_file_that_lost_what_was_appended_has_its_base(updated):
 
 
 @pytest.mark.parametrize("with_delta", [False, True])
-def test_what_only_looks_different_is_noted(source, with_delta):
+def test_a_touched_file_is_revalidated(source, with_delta):
     if with_delta:
         append(source, MORE)
         headrace.KeyIndex.update(source)
@@ -225,7 +225,7 @@ def test_a_delta_of_the_past_is_not_used(updated, tmp_path):
         pytest.param(headrace.KeyIndex.compact, id="compact"),
     ],
 )
-def test_who_is_stopped_before_the_delta_is_removed_does_no_harm(
+def test_an_interrupt_before_the_delta_is_removed_is_harmless(
     updated, monkeypatch, write
 ):
     def stop(_path, _kind):
@@ -245,7 +245,7 @@ def test_who_is_stopped_before_the_delta_is_removed_does_no_harm(
     assert numbers(updated, "new") == [-2, -2]
 
 
-def test_a_damaged_delta_is_told_of_and_made_anew(updated):
+def test_a_damaged_delta_is_reported_and_rebuilt(updated):
     delta = updated.with_name("rows.jsonl.jnx.delta")
     delta.write_bytes(delta.read_bytes()[:-1])
     with pytest.warns(HeadraceWarning) as caught:
@@ -262,7 +262,7 @@ def test_a_damaged_delta_is_told_of_and_made_anew(updated):
     assert numbers(updated, "new") == [-2]
 
 
-def test_what_is_in_the_place_of_a_delta_and_is_not_ours_stays(source):
+def test_a_foreign_file_in_the_place_of_a_delta_stays(source):
     mine = source.with_name("rows.jsonl.jnx.delta")
     mine.write_bytes(b"my own notes")
     append(source, MORE)
@@ -273,7 +273,7 @@ def test_what_is_in_the_place_of_a_delta_and_is_not_ours_stays(source):
     assert numbers(source, "new") == [-2]
 
 
-def test_one_writes_at_a_time(updated):
+def test_a_second_writer_is_refused(updated):
     path = updated.with_name("rows.jsonl.jnx")
     writers = [
         lambda: headrace.KeyIndex.build(updated, "k"),
@@ -286,7 +286,7 @@ def test_one_writes_at_a_time(updated):
             with pytest.raises(KeyIndexLockedError, match="wait until") as raised:
                 write()
         assert pickle.loads(pickle.dumps(raised.value)).args == raised.value.args
-        # Who reads is not stopped.
+        # Readers are not blocked.
         assert numbers(updated, "new") == [-2]
         append(updated, b'{"k":"new","n":-5}\n')
         with pytest.warns(HeadraceWarning) as caught:
@@ -325,7 +325,7 @@ def test_deep_checks_compare_rows(updated, monkeypatch):
     other = updated.with_name("other.jsonl")
     other.write_bytes(updated.read_bytes().replace(b'"k":7', b'"k":8'))
     built = headrace.KeyIndex.build(other, "k").path
-    # An index of other rows that says it is of these.
+    # An index of other rows with the header of this file.
     built.replace(updated.with_name("rows.jsonl.jnx"))
     fresh = files.Freshness("fresh")
     monkeypatch.setattr(files, "fitting", lambda stored, *_: (stored, fresh))
@@ -335,7 +335,7 @@ def test_deep_checks_compare_rows(updated, monkeypatch):
     assert checked["detail"] == "its rows are not those of the file"
 
 
-def test_hashes_that_cannot_be_read_are_damage(source):
+def test_unreadable_hashes_are_damage(source):
     class Damaged:
         def fit(self, _file, _size):
             raise SidecarError("i", 9, "a block does not match its checksum")
@@ -347,7 +347,7 @@ def test_hashes_that_cannot_be_read_are_damage(source):
         files.fitting(stored, one, OpenedFile(one))
 
 
-def test_an_index_that_does_not_say_how_it_ends_is_built_anew(source, monkeypatch):
+def test_an_index_without_the_end_of_its_source_must_be_rebuilt(source, monkeypatch):
     append(source, b'{"k":7')
     headrace.KeyIndex.build(source, "k")
     append(source, b"}\n")
@@ -358,7 +358,7 @@ def test_an_index_that_does_not_say_how_it_ends_is_built_anew(source, monkeypatc
         headrace.KeyIndex.update(source)
 
 
-def test_lines_without_a_key_are_given_to_whom_asks(source):
+def test_lines_without_a_key_are_passed_to_the_callback(source):
     seen = []
     append(source, b"oops\n\n{}\n")
     headrace.KeyIndex.update(source, skipped=seen.extend)
@@ -370,7 +370,7 @@ def test_lines_without_a_key_are_given_to_whom_asks(source):
     assert [row.line for row in again] == [1001, 1003, *range(1004, 1054)]
 
 
-def test_what_cannot_be_updated(source):
+def test_updates_that_are_refused(source):
     with pytest.raises(KeyIndexError, match="there is no key index for x"):
         headrace.KeyIndex.update(source, "x")
     index = source.with_name("rows.jsonl.jnx")
@@ -453,7 +453,7 @@ while not select.select([sys.stdin], [], [], 0)[0]:
 """
 
 
-def test_an_index_that_is_newer_than_the_opened_file_is_said_to_be(updated):
+def test_an_index_newer_than_the_opened_file_is_reported_as_newer(updated):
     opened = OpenedFile(one_source(str(updated)))
     append(updated, MORE)
     headrace.KeyIndex.update(updated)

@@ -1,4 +1,4 @@
-"""The index of a set of shards: what uses it, and what it says when it cannot be used."""
+"""The set index: its uses, and the reports when it cannot be used."""
 
 import os
 import shutil
@@ -57,9 +57,7 @@ def index_path(shards):
     ],
 )
 @pytest.mark.parametrize("reverse", [False, True])
-def test_a_query_asks_the_rows_that_the_index_leads_to(
-    shards, query, expected, reverse
-):
+def test_a_query_reads_the_rows_found_by_the_index(shards, query, expected, reverse):
     def answered(**options):
         with headrace.open(shards.directory) as dataset:
             result = dataset.query(query, reverse=reverse, **options)
@@ -87,7 +85,7 @@ def test_explain_names_the_index(shards):
     assert f"found in {index_path(shards)}, the key index of id" in said[-1]
 
 
-def test_parts_that_came_later_are_read_whole(shards):
+def test_parts_not_in_the_index_are_scanned(shards):
     write(shards.directory, lines_of(range(200, 230)))
     with headrace.open(shards.directory) as dataset:
         result = dataset.query("$.rows().filter(id == 7).map(n)")
@@ -95,7 +93,7 @@ def test_parts_that_came_later_are_read_whole(shards):
         assert (result.report.read.rows, result.stats.rows) == (35, 230)
 
 
-def test_a_part_that_only_looks_different_is_proven_to_be_the_same(shards):
+def test_a_touched_part_is_verified(shards):
     os.utime(shards.directory / shards.metadata.parts[0].path, ns=(0, 0))
     with headrace.open(shards.directory) as dataset:
         result = dataset.query("$.rows().filter(id == 7)")
@@ -103,7 +101,7 @@ def test_a_part_that_only_looks_different_is_proven_to_be_the_same(shards):
         assert result.report.read.rows == 5
 
 
-def test_a_part_that_was_changed_is_read_whole(tmp_path):
+def test_a_changed_part_is_scanned(tmp_path):
     shards = write(tmp_path, lines_of(range(100)), codec="none", most=50)
     headrace.KeyIndex.build(tmp_path, "n")
     part = tmp_path / shards.metadata.parts[0].path
@@ -123,7 +121,7 @@ def nothing_is_small(monkeypatch):
 
 
 @pytest.mark.usefixtures("nothing_is_small")
-def test_a_join_goes_by_the_index(shards, tmp_path):
+def test_a_join_uses_the_index(shards, tmp_path):
     left = tmp_path / "left.jsonl"
     left.write_text('{"id":7}\n{"id":"39"}\n{"id":4000}\n')
     plain = headrace.open(left).join(shards.directory, "id", index=False)
@@ -155,7 +153,7 @@ def test_get_of_a_data_set(shards):
         assert [row["n"] for row in dataset.get("word", "w1")][:2] == [1, 4]
 
 
-# What can be wrong
+# Stale and damaged indexes
 
 
 def test_an_index_that_is_not_there(shards):
@@ -172,7 +170,7 @@ def test_an_index_that_is_not_there(shards):
     assert (shards.directory / "rows.jnx.n").is_dir()
 
 
-def test_several_indexes_are_told_apart(shards):
+def test_one_of_several_indexes_must_be_named(shards):
     headrace.KeyIndex.build(shards.directory, ["id", "word"])
     with pytest.raises(UsageError, match="name one of: id id,word"):
         headrace.KeyIndex.open(shards.directory)
@@ -219,7 +217,7 @@ def test_a_damaged_block_is_named_with_its_part(shards):
     content = bytearray(part.read_bytes())
     content[len(content) // 2] ^= 1
     part.write_bytes(content)
-    # Nothing tells but the block itself.
+    # Only the block itself shows it.
     os.utime(part, ns=(seen.st_atime_ns, seen.st_mtime_ns))
     index = headrace.KeyIndex.open(shards.directory, "id")
     with pytest.raises(DamagedBlockError, match=r"part-00000001\.jsonl\.zst: "):
@@ -244,7 +242,7 @@ def test_an_older_generation_has_the_base_of_the_index(shards):
     assert [row["n"] for row in index.get(7)] == [7, 47, 87, 127, 167]
 
 
-def test_a_bad_line_is_told_of(tmp_path):
+def test_bad_lines_are_reported(tmp_path):
     lines = [*lines_of(range(40)), '{"id":', '{"id":null}', *lines_of(range(3))]
     shards = write(tmp_path, lines, most=10)
     built = headrace.KeyIndex.build(shards.directory, "id")
@@ -255,7 +253,7 @@ def test_a_bad_line_is_told_of(tmp_path):
     ]
     with pytest.raises(StrictRowError, match="line 41"):
         headrace.KeyIndex.build(shards.directory, "id", strict=True)
-    # Who reads all rows says which line is bad.
+    # A scan reports the bad line.
     with headrace.open(shards.directory) as dataset:
         result = dataset.query("$.rows().filter(id == 7)", on_error="skip")
         assert len(result.to_list()) == 1
@@ -275,7 +273,7 @@ def test_a_key_that_two_rows_have(tmp_path):
     assert (error.value.line, error.value.other) == (6, 32)
 
 
-def test_what_a_set_cannot_have_is_refused(shards, tmp_path):
+def test_options_that_a_set_cannot_have_are_refused(shards, tmp_path):
     with pytest.raises(UsageError, match="of version 2"):
         headrace.KeyIndex.build(shards.directory, "id", index_version=1)
     path = tmp_path / "rows.jsonl"
@@ -291,7 +289,7 @@ def test_what_a_set_cannot_have_is_refused(shards, tmp_path):
             build(shards.directory, "id", master="local")
 
 
-def test_all_lines_without_a_key_are_told(tmp_path):
+def test_all_lines_without_a_key_are_reported(tmp_path):
     lines = [*("[]" for _ in range(30)), '{"id":1}', *("oops" for _ in range(30))]
     shards = write(tmp_path, lines, most=7)
     skipped = []
@@ -319,7 +317,7 @@ def test_sets_and_files_get_an_index_each(shards, tmp_path):
 # Writers
 
 
-def test_who_comes_second_is_refused(shards):
+def test_a_second_writer_is_refused(shards):
     with (
         commit.writing(index_path(shards)),
         pytest.raises(KeyIndexLockedError, match="process"),
@@ -328,7 +326,7 @@ def test_who_comes_second_is_refused(shards):
     headrace.KeyIndex.build(shards.directory, "id")
 
 
-def test_what_a_killed_writer_left_is_removed(shards):
+def test_leftovers_of_a_killed_writer_are_removed(shards):
     path = index_path(shards)
     for name in ("00000009-0000.jnx", ".segment.tmp-1-0123abcd"):
         (path / name).write_bytes(b"x")

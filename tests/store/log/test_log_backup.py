@@ -1,4 +1,4 @@
-"""Backups of a log: what they have, what they notice, and what comes back."""
+"""Backups of a log: content, refusals, and restored logs."""
 
 import threading
 
@@ -41,7 +41,7 @@ def faults(backup):
 
 
 def contents(directory):
-    """Return all files but those that say who writes, with what is in them."""
+    """Return the content of all files except the lock."""
     return {
         path.relative_to(directory): path.read_bytes()
         for path in directory.rglob("*")
@@ -93,7 +93,7 @@ def test_an_empty_log(paths, tmp_path):
     assert restored(backup, tmp_path / "back") == []
 
 
-def test_what_is_not_committed_is_not_copied(paths, tmp_path):
+def test_uncommitted_lines_are_not_copied(paths, tmp_path):
     log, backup = paths
     append(log, 0, 5)
     with (log / f"{0:020d}.jsonl").open("ab") as file:
@@ -126,7 +126,7 @@ def test_while_the_log_is_written(paths, tmp_path):
     thread.join()
 
 
-def test_segments_that_the_log_has_no_more(paths, tmp_path):
+def test_segments_that_the_log_removed(paths, tmp_path):
     log, backup = paths
     append(log, 0, 35)
     headrace.Log(log).backup(backup)
@@ -142,8 +142,8 @@ def test_segments_that_the_log_has_no_more(paths, tmp_path):
     assert restored(backup, tmp_path / "back") == list(range(20, 35))
 
 
-def test_a_last_segment_that_is_another_one_now(paths, tmp_path):
-    """After a power failure its lines may be others; the old ones stay until all is there."""
+def test_a_last_segment_that_a_power_failure_changed(paths, tmp_path):
+    """Its lines may differ; the backup keeps the old ones until the new copy is complete."""
     log, backup = paths
     append(log, 0, 15, durability="os")
     headrace.Log(log).backup(backup)
@@ -168,7 +168,7 @@ def test_a_last_segment_that_is_another_one_now(paths, tmp_path):
 
 
 class TestLoss:
-    """What a backup has and the log has lost stays in the backup, until that is accepted."""
+    """Lines that the log has lost stay in the backup until the loss is accepted."""
 
     @pytest.mark.parametrize(
         ("base", "lost"),

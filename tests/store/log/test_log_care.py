@@ -82,7 +82,7 @@ class TestTimesOfRecords:
 
 
 class TestRotationByAge:
-    def test_it_counts_from_the_first_record_whoever_wrote_it(self, tmp_path):
+    def test_it_counts_from_the_first_record_of_any_writer(self, tmp_path):
         for n in range(3):
             with headrace.LogWriter(tmp_path / "log", rotate_seconds=0.15) as writer:
                 writer.append(n)
@@ -102,7 +102,7 @@ class TestRotationByAge:
             writer.append({"t": 1})
         assert min(ages) >= 0.1
 
-    def test_a_clock_that_went_back_is_no_age(self, tmp_path, monkeypatch):
+    def test_a_clock_that_went_back_rotates_nothing(self, tmp_path, monkeypatch):
         written(tmp_path / "log", 1)
         now = time.time_ns()
         monkeypatch.setattr(time, "time_ns", lambda: now - 10**15)
@@ -213,7 +213,7 @@ class TestCheck:
 
 class TestAFullDisk:
     class Full(System):
-        """No file is created until an index was removed."""
+        """A full disk: no file can be created before an index is removed."""
 
         def __init__(self):
             self.room = False
@@ -234,14 +234,14 @@ class TestAFullDisk:
         assert removed.lines == 6
         assert [row["i"] for row in headrace.Log(log)] == [6, 7, 8, 9]
 
-    def test_that_of_a_writer_as_well(self, tmp_path):
+    def test_retention_by_a_writer_makes_room_too(self, tmp_path):
         with headrace.LogWriter(tmp_path / "log", rotate_rows=2) as writer:
             writer.append_many(range(10))
             with using(self.Full()):
                 assert writer.retain(before_line=7).lines == 6
         assert list(headrace.Log(tmp_path / "log")) == [6, 7, 8, 9]
 
-    def test_whoever_is_killed_then_loses_nothing_else(self, tmp_path):
+    def test_a_process_killed_then_loses_only_the_index(self, tmp_path):
         class Killed(self.Full):
             def rename(self, source, target):
                 raise KeyboardInterrupt
@@ -280,7 +280,7 @@ class TestLeftovers:
                 (left / "manifest.json").touch()
         other = tmp_path / ".new.tmp-2-0123abcd"
         other.mkdir()
-        (other / "of somebody else").touch()
+        (other / "foreign file").touch()
         at_work = tmp_path / ".new.tmp-3-0123abcd"
         at_work.mkdir()
         with (at_work / "LOCK").open("wb") as file:
@@ -404,7 +404,7 @@ def test_a_rotation_encodes_only_the_new_segment(tmp_path, monkeypatch):
     assert len(encoded) < 400
 
 
-def test_a_process_that_is_there_is_named(tmp_path):
+def test_the_live_process_is_named(tmp_path):
     with (
         headrace.LogWriter(tmp_path / "log"),
         pytest.raises(LogLockedError, match=f"process {os.getpid()} on"),

@@ -1,4 +1,4 @@
-"""Consumers: no line is missed, whatever happens, and none is done twice without reason."""
+"""Consumers: no line is missed, and no line is repeated without a crash."""
 
 import pickle
 
@@ -32,7 +32,7 @@ def consumed(log, name="c", **options):
         return list(consumer)
 
 
-def test_it_goes_on_where_it_was(log):
+def test_a_consumer_continues_at_its_position(log):
     assert consumed(log) == list(range(10))
     assert consumed(log) == []
     with headrace.LogWriter(log, time="$") as writer:
@@ -41,7 +41,7 @@ def test_it_goes_on_where_it_was(log):
     assert consumed(log, "another") == list(range(11))
 
 
-def test_a_record_is_done_when_the_next_is_asked_for(log):
+def test_a_record_is_consumed_when_the_next_is_requested(log):
     with headrace.Log(log).consumer("c") as consumer:
         for record in consumer:
             if record == 3:
@@ -69,7 +69,7 @@ def test_commit(log):
         next(iter(consumer))
 
 
-def test_it_commits_by_itself(log):
+def test_positions_are_committed_automatically(log):
     saved = []
     now = [0.0]
     consuming = ActiveConsumer(
@@ -116,7 +116,7 @@ def test_a_commit_that_fails_is_raised(log, monkeypatch):
     assert [path.name for path in (log / "consumers").iterdir()] == ["c.json"]
 
 
-def test_what_one_that_died_left_is_removed(log):
+def test_leftovers_of_a_dead_consumer_are_removed(log):
     consumed(log)
     (log / "consumers/.c.json.tmp-1-01234567").touch()
     (log / "consumers/.c.json.lock").touch()
@@ -201,7 +201,7 @@ def test_options(log, options):
     assert consumed(log) == list(range(10))
 
 
-def test_looking_after_them(log):
+def test_listing_setting_and_removing(log):
     assert consumer_states(log) == []
     set_consumer(log, "b", 4)
     consumed(log, "a")

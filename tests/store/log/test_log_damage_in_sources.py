@@ -1,4 +1,4 @@
-"""A log that was damaged is an error to every command that reads it, never another answer."""
+"""A damaged log is an error in every command that reads it, never a wrong answer."""
 
 import random
 
@@ -158,7 +158,7 @@ def test_a_manifest_that_is_gone_is_an_error(log):
 @pytest.mark.filterwarnings("ignore::headrace.errors.HeadraceWarning")
 @pytest.mark.parametrize("codec", [None, "zstd", "gzip"])
 def test_no_bit_can_lie(tmp_path, codec):
-    """Every byte of a full segment and of its index, one bit of it flipped."""
+    """One bit is flipped in every byte of a full segment and of its index."""
     log = tmp_path / "log"
     with headrace.LogWriter(log, rotate_rows=4) as writer:
         writer.append_many(ROWS[:6])

@@ -1,4 +1,4 @@
-"""Following a log: what is committed, in order, whatever happens to its files."""
+"""Following a log: committed lines in order, during rotation, compression and retention."""
 
 import os
 import shutil
@@ -33,7 +33,7 @@ def numbers(follower):
 
 
 def remove_first(directory, segments):
-    """Do what retention does."""
+    """Remove the first segment, like retention."""
     names = LogNames(directory)
     manifest = load(names)
     replace(manifest, segments=manifest.segments[segments:]).save(names)
@@ -55,7 +55,7 @@ def test_through_new_segments(tmp_path):
     assert seen + numbers(found) == list(range(1, 20))
 
 
-def test_what_has_no_entry_is_not_given_out(tmp_path):
+def test_lines_without_an_entry_are_not_returned(tmp_path):
     with headrace.LogWriter(tmp_path) as log:
         log.append(1)
     found = follower(tmp_path)
@@ -65,7 +65,7 @@ def test_what_has_no_entry_is_not_given_out(tmp_path):
     assert numbers(found) == []
 
 
-def test_a_line_that_is_still_to_come(tmp_path):
+def test_a_start_line_that_does_not_exist_yet(tmp_path):
     with headrace.LogWriter(tmp_path) as log:
         log.append(1)
         found = follower(tmp_path, 3)
@@ -169,7 +169,7 @@ def test_ranges_in_python(tmp_path):
         list(log.since("soon"))
 
 
-def test_a_bad_entry_is_not_passed_over(tmp_path):
+def test_a_bad_entry_is_not_skipped(tmp_path):
     with headrace.LogWriter(tmp_path, time="$", rotate_rows=3) as writer:
         writer.append_many([1, 2, 3, 4])
     path = tmp_path / f"{0:020d}.jsonl.idx"
@@ -182,7 +182,7 @@ def test_a_bad_entry_is_not_passed_over(tmp_path):
 
 
 def test_times_that_recovery_made_again(tmp_path):
-    """An index that was lost is made with other times, and the manifest knows them."""
+    """Recovery rebuilds a lost index with other times, and updates the manifest."""
     with headrace.LogWriter(tmp_path, rotate_rows=2) as writer:
         writer.append_many(range(5))
     os.utime(tmp_path / f"{0:020d}.jsonl", (5, 5))

@@ -1,4 +1,4 @@
-"""A file of a log that is no regular file is refused at once: nothing waits for a FIFO."""
+"""An irregular file in a log is refused immediately: no command waits for a FIFO."""
 
 import os
 import signal
@@ -78,7 +78,7 @@ def fifo(path):
 
 
 def link(path):
-    """The same content, but elsewhere."""
+    """Replace a file by a link to the same content in another directory."""
     target = path.parent.parent / path.name
     path.rename(target)
     path.symlink_to(target)
@@ -88,7 +88,7 @@ def link(path):
 @pytest.mark.parametrize("made", [fifo, link])
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("opened_by", OPENED_BY)
-def test_what_is_no_regular_file_is_refused(log, opened_by, name, made):
+def test_an_irregular_file_is_refused(log, opened_by, name, made):
     made(log / name)
     if (opened_by, name) in NOT_OPENED:
         OPENED_BY[opened_by](log)

@@ -1,4 +1,4 @@
-"""KR-O2: what a writer and a log say of themselves in numbers."""
+"""KR-O2: metrics of a writer and of a log."""
 
 import json
 from dataclasses import asdict
@@ -61,7 +61,7 @@ class TestWriter:
         }
         assert only(metrics, "storage_records_total") == 1
 
-    def test_what_is_not_indexed_yet(self, tmp_path):
+    def test_lines_not_indexed_yet(self, tmp_path):
         options = {"durability": "interval", "interval": 1e6}
         with headrace.LogWriter(tmp_path, **options) as writer:
             writer.append_many([1, 22, 333])
@@ -101,11 +101,11 @@ class TestLog:
         assert stats.data_bytes == stats.disk_bytes == 110
         assert stats.index_bytes == 3 * 256 + 10 * 56
         assert (stats.time, stats.durability, stats.epoch) == ("$.t", "data", 1)
-        # The manifest does not know of the last lines while they are appended.
+        # The manifest does not count the last lines while they are appended.
         assert open_stats.writing
         assert asdict(open_stats) == {**asdict(stats), "writing": True}
 
-    def test_what_a_crash_left(self, tmp_path):
+    def test_leftovers_of_a_crash(self, tmp_path):
         with headrace.LogWriter(tmp_path) as writer:
             writer.append(1)
         with (tmp_path / f"{0:020d}.jsonl").open("ab") as file:

@@ -26,7 +26,7 @@ def directory(tmp_path_factory):
 
 
 def test_any_line(directory):
-    """KR-A1 to KR-A3: in whichever segment it is."""
+    """KR-A1 to KR-A3: in any segment."""
     log = headrace.Log(directory)
     assert (log.first_line, log.last_line, len(log)) == (1, 1000, 1000)
     for line in (1, 37, 38, 74, 75, 500, 999, 1000):
@@ -83,7 +83,7 @@ def test_no_log(tmp_path):
             len(headrace.Log(path))
 
 
-def test_a_reader_sees_what_is_committed(tmp_path):
+def test_a_reader_returns_committed_lines(tmp_path):
     with headrace.LogWriter(tmp_path, rotate_rows=3) as log:
         reader = headrace.Log(tmp_path)
         for n in range(10):
@@ -94,7 +94,7 @@ def test_a_reader_sees_what_is_committed(tmp_path):
 
 
 @pytest.mark.parametrize("tail", [b"{}\n", b"{", b"\0" * 100])
-def test_what_has_no_entry_is_not_shown(tmp_path, tail):
+def test_lines_without_an_entry_are_not_returned(tmp_path, tail):
     with headrace.LogWriter(tmp_path) as log:
         log.append(1)
     with (tmp_path / f"{0:020d}.jsonl").open("ab") as file:
@@ -104,7 +104,7 @@ def test_what_has_no_entry_is_not_shown(tmp_path, tail):
 
 
 @pytest.mark.parametrize("tail", [b"\0" * 10, b"\0" * 56 * 3, b"x" * 80])
-def test_an_entry_that_is_not_whole_is_not_believed(tmp_path, tail):
+def test_an_incomplete_entry_is_ignored(tmp_path, tail):
     with headrace.LogWriter(tmp_path) as log:
         log.append(1)
     with (tmp_path / f"{0:020d}.jsonl.idx").open("ab") as file:
@@ -113,7 +113,7 @@ def test_an_entry_that_is_not_whole_is_not_believed(tmp_path, tail):
 
 
 def test_many_readers_and_a_writer(tmp_path):
-    """Nobody ever sees a line that is not whole, or another than was appended."""
+    """Readers only see whole lines, exactly as they were appended."""
     count, problems, done = 600, [], threading.Event()
 
     def read():
@@ -177,7 +177,7 @@ class TestDamage:
             assert "line 6: it does not match its checksum" in wrong.faults
             self.damage(log, f"{4:020d}.jsonl.idx", at)
 
-    def test_damaged_lines_are_passed_over_if_that_is_asked_for(self, log):
+    def test_damaged_lines_are_skipped_with_on_error_skip(self, log):
         self.damage(log, f"{0:020d}.jsonl", 4)
         self.damage(log, f"{4:020d}.jsonl", 0)
         self.damage(log, f"{4:020d}.jsonl.idx", 256 + 56)
@@ -191,7 +191,7 @@ class TestDamage:
             list(found.range(on_error="never"))
 
     @pytest.mark.parametrize("size", [None, 0, 4])
-    def test_the_rest_of_a_segment_is_passed_over(self, log, size):
+    def test_the_rest_of_a_damaged_segment_is_skipped(self, log, size):
         path = log / f"{4:020d}.jsonl"
         if size is None:
             path.unlink()
@@ -204,14 +204,14 @@ class TestDamage:
         with pytest.raises(LogDamagedError, match="recover --repair"):
             list(headrace.Log(log))
 
-    def test_lines_of_a_damaged_block_are_passed_over(self, log):
+    def test_lines_of_a_damaged_block_are_skipped(self, log):
         headrace.Log(log).seal()
         self.damage(log, f"{4:020d}.jsonl.zst", 12)
         with pytest.warns(HeadraceWarning, match="4 lines"):
             values = list(headrace.Log(log).range(on_error="skip"))
         assert values == [*range(10, 14), 18, 19]
 
-    def test_an_entry_that_is_not_good_says_how_it_is_made_again(self, log):
+    def test_a_damaged_entry_is_an_error_with_advice(self, log):
         self.damage(log, f"{4:020d}.jsonl.idx", 256)
         for read in (list, lambda found: found.get(5)):
             with pytest.raises(LogDamagedError, match="--repair` makes it again"):
@@ -234,7 +234,7 @@ class TestDamage:
             []
         ] * 3
 
-    def test_what_a_crash_leaves_is_no_fault(self, log):
+    def test_leftovers_of_a_crash_are_not_damage(self, log):
         with (log / f"{8:020d}.jsonl").open("ab") as file:
             file.write(b"1\n{")
         (log / f"{3:020d}.jsonl").write_bytes(b"")

@@ -1,4 +1,4 @@
-"""What crashes leave and what they cannot have left: recovery, damage and repair."""
+"""Recovery after crashes, and damage that no crash causes: errors and repair."""
 
 import json
 import shutil
@@ -39,7 +39,7 @@ class Log:
         return {path.name: path.read_bytes() for path in directory.glob("*")}
 
     def recover(self, **options):
-        """Recover it, twice, and return what was done the first time."""
+        """Recover the log twice; return the actions of the first time."""
         report = headrace.Log(self.directory).recover(**options)
         left = everything(self.directory)
         again = headrace.Log(self.directory).recover()
@@ -96,7 +96,7 @@ def test_a_log_that_was_closed_needs_nothing(log):
 class TestTheIndex:
     @pytest.mark.parametrize("base", [0, 2, 4])
     def test_missing(self, log, base):
-        """KR-C1, KR-C2, KR-C7: one scan makes it again, always the same."""
+        """KR-C1, KR-C2, KR-C7: one scan rebuilds it, with the same bytes each time."""
         before = without_times(log.index(base))
         log.index(base).unlink()
         kept = log.directory.with_name("copy")
@@ -114,7 +114,7 @@ class TestTheIndex:
 
     @pytest.mark.parametrize("base", [2, 4])
     def test_cut_at_every_byte_of_the_last_entry(self, log, base):
-        """KR-C3: entries before it stay as they are."""
+        """KR-C3: the entries before the cut stay unchanged."""
         whole = log.index(base).read_bytes()
         for missing in range(1, ENTRY + 1):
             cut(log.index(base), len(whole) - missing)
@@ -126,7 +126,7 @@ class TestTheIndex:
 
     @pytest.mark.parametrize("base", [0, 4])
     def test_its_header_is_damaged(self, log, base):
-        """KR-C6: only the header is made again; not even a time is lost."""
+        """KR-C6: only the header is rebuilt; no time is lost."""
         whole = log.index(base).read_bytes()
         for at in range(0, 256, 5):
             flip(log.index(base), at)
@@ -143,7 +143,7 @@ class TestTheIndex:
         assert log.values() == VALUES
 
     def test_a_hole_in_it(self, log):
-        """Pages of it may be lost while later ones are there."""
+        """Pages of it may be lost although later ones were written."""
         append(log.data(), b'{"n":7}\n{"n":8}\n')
         good = log.index().read_bytes()
         log.index().write_bytes(good[:256] + b"\0" * ENTRY + good[256 + ENTRY :])
@@ -161,7 +161,7 @@ class TestTheIndex:
         assert last["endByte"] == log.data().stat().st_size
 
     def test_ahead_of_the_data(self, tmp_path):
-        """KR-G1, krupton 4: entries of lines that are not there."""
+        """KR-G1, krupton 4: entries of missing lines."""
         log = Log(tmp_path / "log", durability="os")
         with headrace.LogWriter(log.directory, durability="os") as writer:
             copy = everything(log.directory)
@@ -181,7 +181,7 @@ class TestTheIndex:
         assert log.values() == VALUES
 
     def test_a_line_that_is_not_what_its_entry_says(self, tmp_path):
-        """Without syncs, only the checksum of the line can tell."""
+        """Without syncs, only the checksum of the line shows it."""
         log = Log(tmp_path / "log", durability="os")
         with headrace.LogWriter(log.directory, durability="os") as writer:
             manifest = (log.directory / "manifest.json").read_bytes()
@@ -194,7 +194,7 @@ class TestTheIndex:
         assert list(log.quarantine.values()) == [b'{"n":0}\n{"n":9}\n']
 
     def test_times_are_extracted_again(self, tmp_path):
-        """KR-G3: what the record says is not lost with the index."""
+        """KR-G3: a time in the record is not lost with the index."""
         log = Log(tmp_path / "log", time="$.E")
         before = log.index().read_bytes()
         log.index().unlink()
@@ -202,7 +202,7 @@ class TestTheIndex:
         assert log.index().read_bytes() == before
 
     def test_what_is_durable_is_not_read_again(self, tmp_path, monkeypatch):
-        """The work is the tail, however long the log is."""
+        """Recovery reads only the tail of a log of any length."""
         directory = tmp_path / "log"
         with headrace.LogWriter(directory) as writer:
             writer.append_many(range(10_000))
@@ -299,8 +299,8 @@ class TestTheTail:
             assert log.recover() == ["quarantined"]
         assert sorted(log.quarantine.values()) == [b"[", b"{"]
 
-    def test_what_its_writer_took_for_a_record_is_one(self, tmp_path):
-        """Whatever whoever recovers would take: it may have been acknowledged."""
+    def test_a_line_within_the_limits_of_its_writer_is_a_record(self, tmp_path):
+        """The limits of the recovering writer do not apply: the line may have been acknowledged."""
         log = Log(tmp_path / "log", max_record=2000, max_depth=400)
         deep, large = b"[" * 400 + b"]" * 400, b'"' + b"x" * 1998 + b'"'
         append(log.data(), deep + b"\n" + large + b"\n" + b'"%s"\n' % (b"x" * 1999))
@@ -357,13 +357,13 @@ class TestRotation:
 
 class TestTheManifest:
     def test_missing(self, log):
-        """KR-C2: names and headers say all of it."""
+        """KR-C2: the manifest is rebuilt from names and headers."""
         before = json.loads((log.directory / "manifest.json").read_bytes())
         (log.directory / "manifest.json").unlink()
         assert log.recover() == ["manifest_rebuilt"]
         after = json.loads((log.directory / "manifest.json").read_bytes())
         assert after["segments"] == before["segments"]
-        del before["active"]["begun"]  # it is in no other file
+        del before["active"]["begun"]  # only the manifest contains it
         assert after["active"] == before["active"]
         assert after["nextFileNumber"] == before["nextFileNumber"]
         assert log.values() == VALUES
@@ -414,7 +414,7 @@ class TestTheManifest:
 
 
 class TestDamage:
-    """What no crash leaves is told, and mended only when that is asked for."""
+    """Damage that no crash causes is an error, and is repaired only with ``repair=True``."""
 
     def refused(self, log, match):
         before = everything(log.directory)
@@ -460,7 +460,7 @@ class TestDamage:
         assert list(log.quarantine.values()) == [b"{}\n"]
 
     def test_a_line_in_the_middle(self, log):
-        """Others are read and written all the same; a check finds it."""
+        """The other lines are readable, and appends work; a check finds the damage."""
         flip(log.data(2), 6)
         assert headrace.Log(log.directory).recover().actions == []
         found = headrace.Log(log.directory)
@@ -476,7 +476,7 @@ class TestDamage:
     @pytest.mark.parametrize("options", [{}, {"time": "$.E"}])
     @pytest.mark.parametrize("line", [1, 3, 4, 5, 6, 7])
     def test_an_entry_that_is_not_good(self, tmp_path, line, options):
-        """It is made again from its line; all others keep their times."""
+        """A repair rebuilds it from its line; all other entries keep their times."""
         log = Log(tmp_path / "log", **options)
         base = min((line - 1) // 2 * 2, 4)
         at = 256 + ENTRY * (line - base - 1)
@@ -500,7 +500,7 @@ class TestDamage:
         assert log.index(2).read_bytes() == before
 
     def test_an_entry_and_a_line_that_are_not_good(self, log):
-        """What the line was is not known, so both are left; others get their entries."""
+        """The line cannot be restored, so both stay; other lines get their entries."""
         flip(log.index(0), 256)
         flip(log.index(2), 256)
         flip(log.data(2), 0)

@@ -1,4 +1,4 @@
-"""Replaying: at a speed, paused, stepped, sought; and which logs there are."""
+"""Replay: speed, pause, steps and seeking; and the partitions of a directory."""
 
 import threading
 from itertools import islice
@@ -60,7 +60,7 @@ class TestPartitions:
             (["x", "x/a"], "named twice"),
         ],
     )
-    def test_what_cannot_be(self, tmp_path, named, said):
+    def test_invalid_partitions(self, tmp_path, named, said):
         (tmp_path / "empty").mkdir()
         write(tmp_path / "x/a", [1])
         write(tmp_path / "y/a", [1])
@@ -69,7 +69,7 @@ class TestPartitions:
 
 
 class Clock:
-    """A clock that goes when told."""
+    """A clock that the test advances."""
 
     def __init__(self):
         self.now = 100.0
@@ -135,7 +135,7 @@ class TestReplay:
             for record in replay:
                 assert replay.position == record.time
 
-    def test_going_on_where_it_was_after_seeking(self, logs):
+    def test_continuing_at_the_old_position_after_seeking(self, logs):
         with headrace.Log(logs).replay() as replay:
             records = iter(replay)
             played = [next(records) for _ in range(4)]
@@ -239,7 +239,7 @@ class TestReplay:
             assert seen(replay) == [("a", 20), ("b", 30)]
 
     def test_many_partitions(self, tmp_path):
-        """More than are read a lot of at once."""
+        """More partitions than are read in large batches."""
         for n in range(20):
             write(tmp_path / f"{n:02}", range(n, 1000, 20), rotate_rows=17)
         with headrace.Log(tmp_path).replay(raw=True) as replay:

@@ -1,4 +1,4 @@
-"""A log is a source: what is asked of it is asked of the rows it was given."""
+"""A log as a source: queries run over its committed rows."""
 
 import os
 import pickle
@@ -136,7 +136,7 @@ class TestWhatIsNotCommitted:
             assert rows[4998] == ROWS[4998]
         assert list(rows) == ROWS
 
-    def test_later_lines_are_for_those_who_come_later(self, log):
+    def test_an_open_data_set_does_not_grow(self, log):
         before = headrace.open(log)
         with headrace.LogWriter(log, rotate_rows=SEGMENT) as writer:
             writer.append_many([{"n": n} for n in range(5000, 9000)])
@@ -144,7 +144,7 @@ class TestWhatIsNotCommitted:
         assert len(headrace.open(log)) == 9000
 
     def test_readers_beside_a_writer(self, tmp_path):
-        """Every look shows the first so many records, and never fewer than before."""
+        """Every read returns the first n records, and n never decreases."""
         log = tmp_path / "log"
         done = threading.Event()
 
@@ -172,7 +172,7 @@ class TestWhatIsNotCommitted:
 class TestTheIndex:
     @pytest.fixture
     def scanned(self, monkeypatch):
-        """Count the row indexes that are made by reading the data."""
+        """Count the row indexes that are built by a scan."""
         jobs = []
         job = row_index.index_job
         monkeypatch.setattr(
@@ -208,7 +208,7 @@ class TestTheIndex:
             ("short", DamagedEntryError),
         ],
     )
-    def test_without_one_that_fits_no_row_is_read(self, log, damage, error):
+    def test_without_a_fitting_index_no_row_is_read(self, log, damage, error):
         index = log / f"{0:020d}.jsonl.idx"
         content = bytearray(index.read_bytes())
         match damage:
@@ -228,8 +228,8 @@ class TestTheIndex:
         with pytest.raises(error):
             list(rows)
 
-    def test_data_that_was_changed_since_is_read_to_be_counted(self, log, scanned):
-        """By its time of change: the sizes and both ends are those of before."""
+    def test_changed_data_is_scanned_to_be_counted(self, log, scanned):
+        """Only the modification time shows the change: sizes and both ends are unchanged."""
         first = log / f"{0:020d}.jsonl"
         content = first.read_bytes()
         at = content.index(b'{"n":600')
@@ -242,7 +242,7 @@ class TestTheIndex:
         assert scanned
 
     def test_of_data_that_does_not_fit_a_growing_file(self, log, monkeypatch):
-        """Where a row should begin and none does, the index is not believed."""
+        """If no row begins at the byte of an entry, the index is not used."""
         monkeypatch.setattr(log_segment, "_is_of", lambda *_: True)
         first = log / f"{0:020d}.jsonl"
         content = first.read_bytes()
@@ -254,7 +254,7 @@ class TestTheIndex:
 
 class TestSegmentsThatAreGone:
     def test_removed(self, log):
-        """Whoever had not opened it is told; the others go on."""
+        """A reader that has not opened it gets an error; the others continue."""
         first = min(log.glob("*.jsonl"))
         held, late = headrace.open(log), headrace.open(log)
         assert held[0] == ROWS[0]
@@ -330,7 +330,7 @@ class TestNames:
         ):
             list(headrace.open(log).records())
 
-    def test_what_would_change_it_is_refused(self, log):
+    def test_commands_that_would_change_it_are_refused(self, log):
         first = min(log.glob("*.jsonl"))
         out = first.with_name(first.name + ".zst")
         with pytest.raises(UsageError, match="is a segment of a log"):
@@ -338,14 +338,14 @@ class TestNames:
 
 
 def test_the_state_is_that_of_the_manifest(log):
-    """Every segment is pinned with what it is known by."""
+    """Every segment is pinned to its size and modification time."""
     sources = expand(log)
     assert [source.segment.base for source in sources] == [0, 1300, 2600, 3900]
     assert [source.segment.growing for source in sources] == [False] * 3 + [True]
     assert [rows_of(source).total() for source in sources] == [1300, 1300, 1300, 1100]
 
 
-def test_what_only_looks_like_a_log_is_refused(tmp_path):
+def test_a_directory_that_only_looks_like_a_log_is_refused(tmp_path):
     for name in ("manifest.json", "LOCK", "0.jsonl"):
         (tmp_path / name).write_bytes(b"{}")
     with pytest.raises(LogDamagedError, match="it is not a log's manifest"):

@@ -1,4 +1,4 @@
-"""Logs that are opened with times: what is read, what is counted, and what is refused."""
+"""Logs opened with times: the segments read, counts, and refusals."""
 
 import os
 import pickle
@@ -66,7 +66,7 @@ class TestWhatIsRead:
         with pytest.raises(SourceChangedError, match="lines 1 to 1000 of the log were"):
             list(late)
 
-    def test_what_was_appended_later_is_not(self, log):
+    def test_lines_appended_later_are_not(self, log):
         before = headrace.open(log, since=45_000)
         with headrace.LogWriter(log, time="$.t", rotate_rows=SEGMENT) as writer:
             writer.append_many([{"n": n, "t": n * 10} for n in range(5000, 7000)])
@@ -97,7 +97,7 @@ class TestWhatIsRead:
 
 
 def test_long_lines_from_the_end(tmp_path):
-    """More than can be held at once."""
+    """The lines are longer than the memory for one batch."""
     with headrace.LogWriter(
         tmp_path / "log", durability="os", time="$.t", monotonic="off"
     ) as writer:
@@ -110,7 +110,7 @@ def test_long_lines_from_the_end(tmp_path):
 
 
 class TestCounts:
-    def test_a_key_index_is_passed_by(self, log):
+    def test_a_key_index_is_not_used(self, log):
         for path in log.glob("*.jsonl"):
             headrace.KeyIndex.build(path, "n")
         rows = headrace.open(log, since=25_000, until=35_000)

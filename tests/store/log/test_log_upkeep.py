@@ -1,4 +1,4 @@
-"""Full segments of a log: compressed, and at last removed. Numbers and lines stay."""
+"""Full segments of a log are compressed, then removed; line numbers never change."""
 
 import gzip
 import json
@@ -29,13 +29,13 @@ MANY = 300
 
 
 def value(number):
-    """Return a record of some length that does not compress to nothing."""
+    """Return a record of some length that does not compress well."""
     chance = random.Random(number)
     return {"n": number, "pad": chance.randbytes(chance.randrange(2000)).hex()}
 
 
 def write(directory, rows, **options):
-    """Write a log whose segments have so many rows each, and the last one more."""
+    """Write a log whose segments have these numbers of rows, and the last one row more."""
     sizes = iter(rows)
     left = [next(sizes)]
 
@@ -75,14 +75,14 @@ def faults(directory):
 
 @pytest.fixture
 def log(tmp_path):
-    """Give a log of three full segments, one of them of several blocks, and a last one."""
+    """Return a log of three full segments, one of several blocks, and an active one."""
     write(tmp_path / "log", [2, MANY, 1])
     return tmp_path / "log"
 
 
 @pytest.mark.parametrize("codec", [None, "zstd", "gzip"])
 def test_numbers_stay_when_old_files_go(tmp_path, codec):
-    """KR-R1 to KR-R3, KR-G6, krupton 2: and none is ever used again."""
+    """KR-R1 to KR-R3, KR-G6, krupton 2: no number is used twice."""
     directory = tmp_path / "log"
     write(directory, [1, 2, MANY, 1, 2], codec=codec)
     assert bases(directory) == [0, 1, 3, 3 + MANY, 4 + MANY, 6 + MANY]
@@ -110,7 +110,7 @@ def test_numbers_stay_when_old_files_go(tmp_path, codec):
 
 class TestCompressing:
     @pytest.mark.parametrize("codec", ["zstd", "gzip"])
-    def test_nothing_but_the_files_changes(self, log, codec):
+    def test_only_the_files_change(self, log, codec):
         lines, before = list(headrace.Log(log, raw=True)), entries(log)
         indexes = {path.name: path.read_bytes() for path in log.glob("*.idx")}
         done = headrace.Log(log).seal(codec=codec)
@@ -135,7 +135,7 @@ class TestCompressing:
         rows = headrace.open(log / wanted[1])
         assert [json.loads(line) for line in lines[2 : MANY + 2]] == list(rows)
 
-    def test_others_can_read_it(self, log):
+    def test_other_tools_can_read_it(self, log):
         plain = (log / f"{2:020d}.jsonl").read_bytes()
         headrace.Log(log).seal(codec="gzip", level=1)
         packed = (log / f"{2:020d}.jsonl.gz").read_bytes()
@@ -151,7 +151,7 @@ class TestCompressing:
         assert len(headrace.Log(log).seal().segments) == 1
         assert len(headrace.Log(log).seal().segments) == 0
 
-    def test_how_far_it_is(self, log):
+    def test_progress(self, log):
         progress = []
         headrace.Log(log).seal(
             progress=lambda done, total: progress.append((done, total))
@@ -161,7 +161,7 @@ class TestCompressing:
         assert progress[-1] == (total, total)
         assert progress == sorted(progress)
 
-    def test_it_can_be_ended_and_gone_on_with(self, log):
+    def test_it_can_be_interrupted_and_continued(self, log):
         class EndedError(Exception):
             pass
 
@@ -182,7 +182,7 @@ class TestCompressing:
         assert len(headrace.Log(log).seal().segments) == 2
         assert faults(log) == []
 
-    def test_what_is_damaged_is_left_as_it_is(self, log):
+    def test_a_damaged_segment_is_left_as_it_is(self, log):
         path = log / f"{2:020d}.jsonl"
         content = path.read_bytes()
         path.write_bytes(content[:5000] + b"#" + content[5001:])
@@ -193,15 +193,15 @@ class TestCompressing:
         assert path.exists()
         assert not list(log.glob(".*tmp*"))
 
-    def test_nobody_else_is_writing(self, log):
+    def test_a_live_writer_is_a_conflict(self, log):
         with (
             headrace.LogWriter(log),
             pytest.raises(LogBusyError, match=r"process \d+ on .* --codec zstd"),
         ):
             headrace.Log(log).seal()
 
-    def test_a_writer_that_cannot_be_seen_notices(self, log, monkeypatch):
-        """Where locks do not work, a writer refuses after others changed its log."""
+    def test_a_writer_without_locks_notices(self, log, monkeypatch):
+        """Without working locks, a writer refuses to append after another changed its log."""
         with headrace.LogWriter(log) as writer:
             writer.append(1)
             monkeypatch.setattr("fcntl.flock", lambda *_args: None)
@@ -275,7 +275,7 @@ class TestAWriter:
         sizes = [path.stat().st_size for path in tmp_path.glob("0*.jsonl*")]
         assert 3000 < sum(sizes) < 4000 + 700
 
-    def test_can_be_asked_to_remove(self, log):
+    def test_removes_lines_on_request(self, log):
         with headrace.LogWriter(log) as writer:
             assert writer.append(1) == MANY + 5
             assert writer.retain(before_line=MANY).lines == 2
@@ -297,7 +297,7 @@ class TestAWriter:
         assert packed == [True, False, True]
 
     def test_many_readers_meanwhile(self, tmp_path):
-        """Whoever reads while segments are compressed and removed sees lines as they are."""
+        """Readers see correct lines while segments are compressed and removed."""
         wrong, done = [], threading.Event()
         options = {"rotate_rows": 3, "codec": "zstd", "durability": "os"}
         with headrace.LogWriter(tmp_path, **options) as log:
@@ -329,7 +329,7 @@ class TestAWriter:
 
 
 class TestRemoving:
-    def test_what_was_removed_is_said(self, log):
+    def test_removed_lines_are_reported(self, log):
         size = sum(
             (log / name).stat().st_size
             for name in names(log)
@@ -372,7 +372,7 @@ class TestRemoving:
         assert headrace.Log(log).retain(retain_bytes="1KiB").lines == MANY + 1
         assert headrace.Log(log).retain(retain_bytes=0).lines == 0
 
-    def test_nobody_else_is_writing(self, log):
+    def test_a_live_writer_is_a_conflict(self, log):
         with headrace.LogWriter(log):
             with pytest.raises(LogBusyError):
                 headrace.Log(log).retain(retain_bytes=0)
@@ -403,7 +403,7 @@ class TestAReader:
         headrace.Log(log).seal()
         assert found.get(5)["n"] == 4
 
-    def test_is_told_that_lines_were_removed(self, log):
+    def test_gets_an_error_for_removed_lines(self, log):
         found = headrace.Log(log)
         headrace.Log(log).retain(before_line=10**9)
         with pytest.raises(
@@ -412,7 +412,7 @@ class TestAReader:
             found.get(5)
 
     def test_of_the_last_segment_that_is_gone(self, log):
-        """It was full, compressed and removed since the reader looked."""
+        """It became full, was compressed and was removed since the reader listed the files."""
         found = headrace.Log(log)
         with headrace.LogWriter(log, rotate_rows=1) as writer:
             writer.append_many([1, 2])
@@ -446,7 +446,7 @@ class TestACompressedSegmentIsDamaged:
         return log / load(LogNames(log)).segments[1].name
 
     def test_every_changed_byte_is_noticed(self, log, packed):
-        """No line is ever wrong; a deep check finds all, whether lines can be read or not."""
+        """No line is ever wrong; a deep check finds all damage, readable or not."""
         content, chance = packed.read_bytes(), random.Random(7)
         lines = list(headrace.Log(log, raw=True))
         places = {*range(40), *range(len(content) - 40, len(content))}
@@ -532,7 +532,7 @@ class TestACompressedSegmentIsDamaged:
 
 
 class TestWhatIsLeftBehind:
-    """What a kill leaves between two steps, 04 6.8."""
+    """Leftovers of a kill between two steps, 04 6.8."""
 
     def recovered(self, log):
         actions = headrace.Log(log).recover().actions
@@ -588,8 +588,8 @@ class TestWhatIsLeftBehind:
         assert load(LogNames(log)).removing == ()
         assert headrace.Log(log).recover().actions == []
 
-    def test_a_file_that_nobody_removed_is_left_alone(self, log):
-        """Only what the manifest says is being removed is."""
+    def test_a_file_outside_the_removal_is_left_alone(self, log):
+        """Recovery removes only files that the manifest lists for removal."""
         kept = (log / f"{0:020d}.jsonl").read_bytes()
         headrace.Log(log).retain(before_line=3)
         (log / f"{0:020d}.jsonl").write_bytes(kept)
@@ -598,7 +598,7 @@ class TestWhatIsLeftBehind:
 
     @pytest.mark.parametrize("removing", [True, False])
     def test_nothing_goes_before_the_manifest_is_durable(self, log, removing):
-        """Who was killed may have put the manifest in place, but not made it durable."""
+        """A killed process may have renamed the manifest without making it durable."""
         if removing:
             load(LogNames(log)).without(2).save(LogNames(log))
         else:

@@ -26,7 +26,7 @@ FIRST = "00000000000000000000.jsonl"
 
 
 def entries(directory):
-    """Return all entries of a log, as the seed writes them."""
+    """Return all entries of a log, in the form of the seed."""
     found = []
     for path in sorted(Path(directory).glob("*.idx")):
         header, *rest = dumped_index(path)
@@ -40,7 +40,7 @@ def segments(directory):
 
 
 class Counting(System):
-    """Counts what is made durable."""
+    """Counts the calls that make data durable."""
 
     def __init__(self):
         self.calls = []
@@ -131,7 +131,7 @@ def test_the_header_is_a_line(tmp_path):
         ),
     ],
 )
-def test_what_is_no_record_is_refused(tmp_path, record, offset, reason):
+def test_a_line_that_is_not_a_record_is_refused(tmp_path, record, offset, reason):
     with headrace.LogWriter(tmp_path, max_record=100) as log:
         log.append(1)
         with pytest.raises(BadRecordError, match=reason) as caught:
@@ -145,7 +145,7 @@ def test_what_is_no_record_is_refused(tmp_path, record, offset, reason):
     assert list(headrace.Log(tmp_path)) == [1, 2, 3, 5]
 
 
-def test_lines_of_one_record_do_not_make_up_for_another(tmp_path):
+def test_each_record_must_be_one_line(tmp_path):
     with headrace.LogWriter(tmp_path) as log:
         with pytest.raises(RefusedRecordError, match="record 1, byte 1"):
             log.append_many([b"1\n2", b"bad"])
@@ -206,7 +206,7 @@ def test_an_interval_ends_by_itself(tmp_path):
 
 
 def test_threads_share_a_sync(tmp_path):
-    """Each record is there once, each number is given once, and syncs are fewer."""
+    """Each record is in the log once, each number is returned once, and syncs are fewer."""
     count, threads = 50, 8
     numbers = []
 
@@ -235,7 +235,7 @@ def test_threads_share_a_sync(tmp_path):
     assert [found.get(line) for line, _ in numbers] == [value for _, value in numbers]
 
 
-def test_nobody_is_told_that_a_record_is_there_whose_commit_was_interrupted(tmp_path):
+def test_an_interrupted_commit_is_not_reported_as_success(tmp_path):
     class Interrupted(Counting):
         def sync_data(self, descriptor):
             raise KeyboardInterrupt
@@ -250,7 +250,7 @@ def test_nobody_is_told_that_a_record_is_there_whose_commit_was_interrupted(tmp_
     assert list(headrace.Log(tmp_path)) == [1, 2]
 
 
-def test_threads_whose_records_were_committed_by_another_learn_of_its_failure(tmp_path):
+def test_a_failed_commit_is_raised_in_all_threads_with_records_in_it(tmp_path):
     waiting, problems = threading.Event(), []
 
     class Failing(Counting):
@@ -325,7 +325,7 @@ class TestRotation:
         assert [int(name[:20]) for name in segments(tmp_path)] == [0, 3, 5]
 
     def test_by_a_rule(self, tmp_path):
-        """KR-R4: whoever decides sees each record before it is written."""
+        """KR-R4: the rule gets the state before each record is written."""
         states = []
 
         def rule(state):
@@ -338,7 +338,7 @@ class TestRotation:
         assert states[0] == (1, 3, states[0].seconds, 3)
 
     def test_an_empty_file_is_never_left(self, tmp_path):
-        """krupton 11: a record larger than a file, first of all."""
+        """krupton 11: the first record is larger than a file."""
         with headrace.LogWriter(tmp_path, rotate_bytes=1) as log:
             log.append_many([["large"], ["also large"]])
         assert len(segments(tmp_path)) == 2
@@ -369,8 +369,8 @@ class TestTimes:
         ["text", None, 1.5, 10**30, 253_402_300_800_000, [1], True],
         ids=str,
     )
-    def test_what_is_no_time_is_not_believed(self, tmp_path, value):
-        """KR-T3: validated, and created in its place, and counted."""
+    def test_an_invalid_time_is_replaced_by_the_created_time(self, tmp_path, value):
+        """KR-T3: the time is validated, replaced by the created time, and counted."""
         found, fallbacks = self.write(tmp_path, [{"E": 5}, {"E": value}, {"x": 1}, 3])
         assert [source for _, source in found] == ["extracted", *["created"] * 3]
         assert fallbacks == 3
@@ -403,7 +403,7 @@ class TestTimes:
         assert [source for _, source in found[2:]] == ["created", "extracted"]
 
     def test_a_clock_that_goes_back(self, tmp_path, monkeypatch):
-        """KR-T1: created times never do, unless that is asked for."""
+        """KR-T1: created times never go back by default."""
         for monotonic, wanted in (("strict", [50, 50, 60]), ("off", [50, 40, 60])):
             clock = [50]
             monkeypatch.setattr(
@@ -416,7 +416,9 @@ class TestTimes:
                     log.append(n)
             assert [entry["messageTime"] for entry in entries(directory)] == wanted
 
-    def test_what_depends_on_when_it_is_asked_is_refused(self, tmp_path):
+    def test_a_time_expression_that_is_not_a_function_of_the_record_is_refused(
+        self, tmp_path
+    ):
         with pytest.raises(UsageError, match="cannot depend on now"):
             headrace.LogWriter(tmp_path / "log", time="now() - $.age")
         with pytest.raises(UsageError, match="about each row"):
@@ -425,7 +427,7 @@ class TestTimes:
 
 
 class TestTheLock:
-    def test_a_second_writer_is_told_who_has_it(self, tmp_path):
+    def test_a_second_writer_gets_an_error_that_names_the_first(self, tmp_path):
         """KR-G5, krupton 3."""
         with headrace.LogWriter(tmp_path) as log:
             with pytest.raises(
@@ -444,8 +446,8 @@ class TestTheLock:
                 assert load(LogNames(tmp_path)).epoch == epoch
                 assert json.loads((tmp_path / "LOCK").read_bytes())["epoch"] == epoch
 
-    def test_one_that_was_overtaken_writes_no_more(self, tmp_path):
-        """Where locks do not work, the epoch in the manifest does."""
+    def test_a_writer_with_an_old_epoch_writes_no_more(self, tmp_path):
+        """Without working locks, the epoch in the manifest protects the log."""
         with headrace.LogWriter(tmp_path) as log:
             log.append(1)
             (tmp_path / "LOCK").unlink()
@@ -457,7 +459,7 @@ class TestTheLock:
         assert (tmp_path / "manifest.json").read_bytes() == before
         assert list(headrace.Log(tmp_path)) == [1, 2]
 
-    def test_a_file_that_somebody_else_wrote_to(self, tmp_path):
+    def test_a_file_that_another_process_wrote_to(self, tmp_path):
         log = headrace.LogWriter(tmp_path)
         log.append(1)
         with (tmp_path / FIRST).open("ab") as file:
@@ -467,7 +469,7 @@ class TestTheLock:
         log.close()
         assert (tmp_path / FIRST).read_bytes() == b"1\n2\n"
 
-    def test_a_file_that_somebody_removed(self, tmp_path):
+    def test_a_file_that_another_process_removed(self, tmp_path):
         log = headrace.LogWriter(tmp_path)
         log.append(1)
         (tmp_path / FIRST).unlink()
@@ -501,7 +503,7 @@ class TestTheLock:
 
 class TestDirectories:
     def test_logs_lie_in_each_other(self, tmp_path):
-        """KR-Q1: each has numbers of its own."""
+        """KR-Q1: each log has its own line numbers."""
         outer, inner = (
             tmp_path / "storage/binance",
             tmp_path / "storage/binance/trades/BTC",

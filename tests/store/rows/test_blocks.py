@@ -1,4 +1,4 @@
-"""Compressed files that can be entered in the middle: what is read, and what if it is wrong."""
+"""Compressed files with blocks: the bytes that are read, and damaged blocks and tables."""
 
 import hashlib
 import os
@@ -46,7 +46,7 @@ CONTENTS = whole_lines(DATA, BLOCK)
 
 @pytest.fixture(autouse=True)
 def no_warnings():
-    """Nothing is wrong unless a test says so."""
+    """Fail on warnings that the test does not expect."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         yield
@@ -70,20 +70,20 @@ LONGEST = max(
 
 
 def most_read(codec, *, sidecar, blocks):
-    """Return how many bytes so many blocks may take, with what tells where they are."""
+    """Return the most bytes that may be read for some blocks and their table."""
     count = len(PIECES[codec])
     if sidecar:
-        # Both ends are what they were, and what stands behind the last block.
+        # Both ends, which are compared, and the bytes after the last block.
         about = 8 + 8
     else:
-        # Headers of members and the last one, which no other confirms.
+        # The headers of all members, and the last member, which no other confirms.
         about = count * 44 + LONGEST if codec == "gzip" else count * 8 + 17 + 9
     return about + blocks * LONGEST
 
 
 @pytest.mark.parametrize("sidecar", [False, True])
 @pytest.mark.parametrize("codec", ["gzip", "zstd"])
-def test_a_row_takes_the_block_it_is_in(tmp_path, codec, sidecar):
+def test_a_row_is_read_from_its_block_only(tmp_path, codec, sidecar):
     path = written(tmp_path / "a", codec, PIECES[codec], sidecar=sidecar)
     counted = sidecar or codec == "gzip"
     for row in (0, 1, 7777, COUNT - 1):
@@ -108,7 +108,7 @@ def test_both_ends_take_few_blocks(tmp_path, codec, sidecar):
         assert ds.bytes_read() <= most_read(codec, sidecar=sidecar, blocks=3)
     with headrace.open(path, raw=True) as ds:
         assert ds.tail(3) == ROWS[-3:]
-        # Rows are looked for in windows of 64 KiB, and each is cut where a block is.
+        # Rows are searched in windows of 64 KiB, which are cut at blocks.
         windows = 2 + (64 << 10) // BLOCK
         assert ds.bytes_read() <= most_read(codec, sidecar=sidecar, blocks=windows)
     with headrace.open(path, raw=True) as ds:
@@ -247,7 +247,7 @@ def test_a_plain_file_that_was_changed_is_read_without_its_table(tmp_path):
 
 
 def every_access(path, expected):
-    """Read rows in every way; return what was warned of each time."""
+    """Read rows by every access; return the warnings of each."""
     ways = [
         lambda ds: (list(ds), expected),
         lambda ds: (ds[700], expected[700]),
@@ -323,12 +323,12 @@ def changed_table(at, compressed, raw):
         ),
     ],
 )
-def test_a_table_that_is_wrong_means_reading_in_order(tmp_path, content):
+def test_a_file_with_a_wrong_table_is_read_in_order(tmp_path, content):
     path = tmp_path / "a"
     path.write_bytes(content)
     assert headrace.open(path).sources[0].blocks
     for said in every_access(path, FEW):
-        # Whoever looks at no wrong frame has nothing to say.
+        # An access that reads no wrong frame warns of nothing.
         assert len(said) <= 1
         assert all("it is read in order" in message for message in said)
     with pytest.warns(HeadraceWarning, match="read in order") as caught:
@@ -339,11 +339,11 @@ def test_a_table_that_is_wrong_means_reading_in_order(tmp_path, content):
 
 
 def every_access_without_blocks(path):
-    """Read in order, as asked: nobody warns of a table that nobody looks at."""
+    """Read in order with `blocks=False`: a wrong table is not read, so nothing warns."""
     return list(headrace.open(path, raw=True, blocks=False))
 
 
-def test_a_fragment_says_what_to_do_where_nobody_can_read_in_order(tmp_path):
+def test_a_fragment_with_a_wrong_table_is_an_error_with_advice(tmp_path):
     path = tmp_path / "a"
     path.write_bytes(changed_table(20, 0, 1))
     parts = fragments(headrace.open(path).sources[0], 500)
@@ -378,7 +378,7 @@ def test_a_file_that_was_replaced_without_its_table_is_not_damaged(tmp_path):
     path, other = tmp_path / "a.jsonl.gz", tmp_path / "b.jsonl.gz"
     changed = [*ROWS[:9000], b"7" * len(ROWS[9000]), *ROWS[9001:]]
     for file, rows in ((path, ROWS), (other, changed)):
-        # What is not compressed has the same length whatever it is.
+        # Uncompressed content of the same length makes a file of the same length.
         with headrace.LineWriter(file, level=0, validate=False) as writer:
             writer.write_lines(b"\n".join(rows))
     assert path.stat().st_size == other.stat().st_size
@@ -404,7 +404,7 @@ def test_a_damaged_table_is_not_used(tmp_path, codec, at):
         assert len(ds) == COUNT
 
 
-def test_a_table_is_not_looked_for_when_not_wanted(tmp_path):
+def test_blocks_false_looks_for_no_table(tmp_path):
     path = written(tmp_path / "a", "zstd", PIECES["zstd"], sidecar=True)
     with headrace.open(path, raw=True, index=False) as ds:
         assert ds[19_000] == ROWS[19_000]
@@ -426,7 +426,7 @@ def test_counted_rows_of_frames_are_kept(tmp_path, monkeypatch):
     pieces = zstd_frames(anywhere(DATA, 7777))
     path = written(tmp_path / "a", "zstd", pieces)
     sidecar = tmp_path / "a.ckpt"
-    # Whoever counts them, by blocks or in order: the sidecar is the same.
+    # Counting by blocks and counting in order keep the same sidecar.
     kept = []
     for blocks in (False, True):
         assert headrace.open(path, blocks=blocks).count() == COUNT
@@ -498,7 +498,7 @@ def zeros(path, megabytes):
 
 
 @pytest.mark.parametrize("ask", [list, len, lambda ds: ds[0], lambda ds: ds.stats()])
-def test_more_than_may_be_decoded_is_refused(tmp_path, ask):
+def test_more_bytes_than_max_decoded_are_refused(tmp_path, ask):
     path = zeros(tmp_path / "bomb", 20)
     with (
         headrace.open(path, raw=True, max_decoded="10MiB") as ds,
@@ -511,7 +511,7 @@ def test_more_than_may_be_decoded_is_refused(tmp_path, ask):
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
 
 
-def test_a_ratio_beyond_belief_is_refused(tmp_path):
+def test_more_bytes_than_max_ratio_allows_are_refused(tmp_path):
     path = zeros(tmp_path / "bomb", 300)
     assert path.stat().st_size * 10_000 < 300 << 20
     with pytest.raises(DecompressionLimitError, match="10000 times its size"):
@@ -519,7 +519,7 @@ def test_a_ratio_beyond_belief_is_refused(tmp_path):
     assert headrace.open(path, max_ratio=100_000).count() == 1
 
 
-def test_a_table_of_blocks_says_beforehand_that_they_are_too_many(tmp_path):
+def test_a_table_of_too_many_bytes_is_refused_before_decoding(tmp_path):
     path = written(tmp_path / "a", "zstd", PIECES["zstd"])
     with (
         headrace.open(path, max_decoded=len(DATA) - 1) as ds,

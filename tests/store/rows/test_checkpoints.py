@@ -1,4 +1,4 @@
-"""Kept row indexes: used when they fit, extended when the file grew, else made again."""
+"""Kept row indexes: used when they fit, extended when the file grew, else rebuilt."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def sidecar(path):
 
 
 def read_through(path, **options):
-    """Return length, one row and the bytes that were read for them."""
+    """Return the length, one row, and the number of bytes read for both."""
     with headrace.open(path, **options) as ds:
         return len(ds), ds[COUNT - 5]["id"], ds.bytes_read()
 
@@ -47,7 +47,7 @@ def keep(path, **options):
     assert read_through(path, **options)[:2] == (COUNT, COUNT - 5)
 
 
-def test_a_second_open_reads_only_the_page_asked_for(big):
+def test_a_second_open_reads_only_the_requested_page(big):
     keep(big)
     assert sidecar(big).exists()
     length, row, bytes_read = read_through(big)
@@ -64,7 +64,7 @@ def test_small_files_are_not_kept(tmp_path):
     assert not sidecar(path).exists()
 
 
-def test_nothing_is_kept_when_not_wanted(big):
+def test_index_false_keeps_no_row_index(big):
     keep(big, index=False)
     assert list(big.parent.iterdir()) == [big]
 
@@ -76,7 +76,7 @@ def test_a_file_that_grew_is_scanned_only_where_it_grew(big):
     length, _row, bytes_read = read_through(big)
     assert length == COUNT + 2501
     assert bytes_read < 1 << 20
-    # And once more, now in the middle of that last row.
+    # And once more, after growth in the middle of that last row.
     with big.open("ab") as file:
         file.write(b'"}\n' + rows(COUNT + 2501, 7))
     with headrace.open(big) as ds:
@@ -91,7 +91,7 @@ def replaced(path):
 
 
 def _edited(path):
-    """Return the rows with two of them made one in the middle, and some more at the end."""
+    """Return the rows with two of them joined in the middle, and more rows at the end."""
     content = bytearray(path.read_bytes())
     content[content.index(b"\n", len(content) // 2)] = ord(" ")
     return bytes(content) + rows(COUNT, 10)
@@ -104,7 +104,7 @@ def replaced_by_a_longer_one(path):
 
 
 def removed_and_written_longer(path):
-    """Many file systems give it the inode that has just become free."""
+    """Replace the file; many file systems reuse the inode that has just become free."""
     content = _edited(path)
     path.unlink()
     path.write_bytes(content)
@@ -140,7 +140,7 @@ def grown_with_another_tail(path):
         grown_with_another_tail,
     ],
 )
-def test_a_file_that_is_another_is_scanned_again(big, change):
+def test_a_changed_file_is_scanned_again(big, change):
     keep(big)
     change(big)
     expected = big.read_bytes().split(b"\n")[:-1]
@@ -150,7 +150,7 @@ def test_a_file_that_is_another_is_scanned_again(big, change):
 
 
 def without_the_file(content):
-    """Return a sidecar as it was before sidecars said which file they are of."""
+    """Return a sidecar without the identity of its file, as old versions wrote it."""
     end = content.index(b"\n")
     header = json.loads(content[:end])
     assert header.pop("file")
@@ -166,7 +166,7 @@ def without_the_file(content):
     return text + bytes(blank)
 
 
-def test_a_sidecar_that_does_not_say_of_which_file_it_is_fits_only_what_did_not_grow(
+def test_a_sidecar_without_its_file_identity_is_not_used_for_a_file_that_grew(
     big,
 ):
     keep(big)
@@ -198,7 +198,7 @@ def test_a_cut_sidecar_is_made_again(big, length):
     whole = sidecar(big).read_bytes()
     sidecar(big).write_bytes(whole[:length])
     if length < 60:
-        # Too short to tell whose it is, so it is left alone.
+        # Too short to be recognized as a sidecar, so it is left alone.
         keep(big)
     else:
         keep(big)
@@ -207,9 +207,9 @@ def test_a_cut_sidecar_is_made_again(big, length):
 
 def test_a_foreign_file_of_that_name_is_left_alone(big, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    sidecar(big).write_bytes(b"somebody's model checkpoint")
+    sidecar(big).write_bytes(b"a model checkpoint")
     keep(big)
-    assert sidecar(big).read_bytes() == b"somebody's model checkpoint"
+    assert sidecar(big).read_bytes() == b"a model checkpoint"
     (cached,) = (tmp_path / "cache" / "headrace").iterdir()
     assert cached.name.startswith("big.jsonl-")
 
@@ -268,7 +268,7 @@ def unwritable(monkeypatch, folder):
     monkeypatch.setattr(checkpoints, "write_atomically", refusing)
 
 
-def test_nowhere_to_write_is_no_error(big, monkeypatch):
+def test_a_row_index_that_cannot_be_written_is_not_an_error(big, monkeypatch):
     monkeypatch.setattr(checkpoints, "write_atomically", _full_disk)
     keep(big)
 
@@ -313,7 +313,7 @@ def test_a_compressed_file_keeps_its_count(tmp_path):
 
 
 def test_a_copied_data_file_with_its_sidecar_is_scanned_again(big, tmp_path):
-    """A copy has times of its own; in doubt, scan."""
+    """A copy has other file times; in doubt, the file is scanned."""
     keep(big)
     copy = tmp_path / "copy.jsonl"
     shutil.copy2(big, copy)

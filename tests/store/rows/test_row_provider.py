@@ -1,4 +1,4 @@
-"""Rows of another format, through the public protocol."""
+"""Row providers: rows of another format, through the public protocol."""
 
 import io
 import json
@@ -36,7 +36,7 @@ ROWS = [
         ("$.rows().sort(-name).map(id)", ["3", "2", "1"]),
     ],
 )
-def test_a_table_is_asked_like_a_file(query, answers):
+def test_a_provider_is_queried_like_a_file(query, answers):
     assert headrace.open(CsvRows(TABLE)).query(query).to_list() == answers
     assert compat.collect_ndjson(CsvRows(TABLE, lanes=False), query) == answers
 
@@ -80,11 +80,11 @@ def test_lanes_are_requested_once_before_the_first_row(
     if scan is not None:
         assert lanes.scan == scan
     if fields is not None:
-        # Only these were decoded.
+        # Only these fields were decoded.
         assert rows.decoded == 3 * len(fields)
 
 
-def test_what_has_enough_is_cancelled():
+def test_a_provider_is_cancelled_at_the_limit():
     rows = CsvRows("n\n" + "".join(f"{n}\n" for n in range(1000)))
     assert headrace.open(rows).query("$.rows().first().n").to_list() == ["0"]
     assert rows.taken == 1
@@ -113,7 +113,7 @@ def test_errors_are_where_the_provider_says(positions):
         assert caught.value.line == 3
 
 
-def test_what_a_provider_gives_is_checked():
+def test_rows_of_a_provider_are_checked():
     class Bad(headrace.RowProvider):
         location = "bad"
 
@@ -131,7 +131,7 @@ def test_what_a_provider_gives_is_checked():
     assert (counts.rows, counts.emitted, counts.skipped) == (3, 2, 1)
 
 
-def test_memory_that_is_used_again_is_copied_in_time():
+def test_reused_memory_of_a_provider_is_copied():
     class Scratch(headrace.RowProvider):
         location = "scratch"
 
@@ -263,7 +263,7 @@ def test_a_reader_must_give_bytes():
         compat.collect_ndjson(io.StringIO("1\n"), "$")
 
 
-def test_a_reader_that_fails_is_heard():
+def test_a_failure_of_a_reader_is_raised():
     class Failing(io.RawIOBase):
         def read(self, size=-1):
             raise ValueError("out of order")
@@ -272,7 +272,7 @@ def test_a_reader_that_fails_is_heard():
         compat.collect_ndjson(Failing(), "$")
 
 
-def test_a_reader_may_give_more_than_it_is_asked_for():
+def test_a_reader_may_return_more_bytes_than_requested():
     class Generous:
         def __init__(self):
             self.pieces = [b"1\n2\n" * 100_000, b"3\n"]
@@ -283,7 +283,7 @@ def test_a_reader_may_give_more_than_it_is_asked_for():
     assert compat.collect_ndjson(Generous(), "$.rows().sum()") == [300_003]
 
 
-def test_a_live_reader_is_left_when_there_is_enough():
+def test_a_live_reader_is_not_read_beyond_the_limit():
     script = (
         "import sys, time\nprint(1, flush=True)\nprint(2, flush=True)\ntime.sleep(600)"
     )

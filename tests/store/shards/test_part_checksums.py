@@ -21,7 +21,7 @@ def write(directory, codec):
 
 @pytest.fixture
 def flipped(tmp_path):
-    """A set of one plain part, in the middle of which a byte is another."""
+    """A set of one plain part with a flipped byte in its middle."""
     path = write(tmp_path / "set", "none")
     before = path.stat()
     content = bytearray(path.read_bytes())

@@ -1,4 +1,4 @@
-"""Sets in object stores: published whole, read as sets, by one publisher at a time or many."""
+"""Sets in object stores: published whole, read as sets, by one publisher or several."""
 
 import json
 
@@ -21,7 +21,7 @@ fsspec = pytest.importorskip("fsspec")
 
 @pytest.fixture
 def store():
-    """A store of this process; gives what is in it."""
+    """An object store in this process; returns its content."""
     memory = fsspec.filesystem("memory")
     if memory.exists("/bucket"):
         memory.rm("/bucket", recursive=True)
@@ -44,7 +44,7 @@ def ids(url=URL):
 
 
 def files(store):
-    """Return what is there, but for what shows that the store can create files."""
+    """Return the files of the store, without those that probe its features."""
     found = (path.removeprefix("/bucket/events/") for path in store.find("/bucket"))
     return sorted(path for path in found if path != ".rows.probe")
 
@@ -80,7 +80,7 @@ def test_the_next_generation_takes_the_place_of_the_last(store, tmp_path):
     assert ids(old) == list(range(50))
 
 
-def test_parts_of_several_generations_come_into_one(store, tmp_path):
+def test_parts_of_several_generations_are_published_together(store, tmp_path):
     pytest.importorskip("pyspark")
     from headrace.engines.spark.sink.options import begin_job, write_options
 
@@ -117,13 +117,13 @@ def test_nothing_is_seen_before_the_commit(store, tmp_path, monkeypatch):
     assert files(store) == before
 
 
-def test_who_comes_second_takes_the_next_number(store, tmp_path, monkeypatch):
+def test_the_second_publisher_takes_the_next_generation(store, tmp_path, monkeypatch):
     mine, others = write(tmp_path / "a", 0, 10), write(tmp_path / "b", 10, 20)
     create = ObjectDirectory.create
 
     def late(self, name, content):
         if ".meta-" in name:
-            # Somebody else commits in between.
+            # Another publisher commits in between.
             monkeypatch.setattr(ObjectDirectory, "create", create)
             assert others.publish(URL).endswith("00000001.json")
         return create(self, name, content)
@@ -134,7 +134,7 @@ def test_who_comes_second_takes_the_next_number(store, tmp_path, monkeypatch):
     assert ids(f"{URL}rows.meta-00000001.json") == list(range(10, 20))
 
 
-def test_what_a_killed_publisher_left_is_not_used_again(store, tmp_path, monkeypatch):
+def test_leftovers_of_a_killed_publisher_are_not_used(store, tmp_path, monkeypatch):
     shards = write(tmp_path, 0, 10)
     with monkeypatch.context() as killed:
         killed.setattr(RemoteGeneration, "commit", interrupt)
@@ -164,7 +164,9 @@ def test_a_store_that_only_overwrites_is_refused(store, tmp_path, monkeypatch):
     assert files(store) == []
 
 
-def test_many_commits_at_once_are_given_up(store, tmp_path, monkeypatch):
+def test_a_publisher_that_always_loses_the_race_is_an_error(
+    store, tmp_path, monkeypatch
+):
     def lose(*_arguments):
         raise SetLockedError("rows", "another process")
 
@@ -175,7 +177,7 @@ def test_many_commits_at_once_are_given_up(store, tmp_path, monkeypatch):
     assert files(store) == []
 
 
-def test_parts_that_are_not_as_the_metadata_says(store, tmp_path):
+def test_parts_that_differ_from_the_metadata_are_refused(store, tmp_path):
     shards = write(tmp_path, 0, 100)
     shards.publish(URL)
     part = f"/bucket/events/{headrace.ShardSet(URL).metadata.parts[1].path}"

@@ -1,4 +1,4 @@
-"""Records of a set, with everything checked that can be."""
+"""Records of a set, with all checks."""
 
 import dataclasses
 import pickle

@@ -1,4 +1,4 @@
-"""Jobs that write to an object store: what is uploaded, and what commits make of it."""
+"""Jobs that write to an object store: uploads, commits and leftovers."""
 
 import multiprocessing
 import os
@@ -40,7 +40,7 @@ from tests.stores.shelf import Shelf, shelf, stored
 
 @pytest.fixture(autouse=True)
 def scratch(tmp_path_factory, monkeypatch):
-    """Where attempts write before they upload; nothing is ever left there."""
+    """The directory where attempts write before they upload; it must be empty at the end."""
     directory = tmp_path_factory.mktemp("scratch")
     monkeypatch.setattr(tempfile, "tempdir", str(directory))
     yield directory
@@ -58,7 +58,7 @@ def url(bucket):
 
 
 def named(url):
-    """Return the files that the set has now."""
+    """Return the files that the newest generation of the set names."""
     metadata = headrace.ShardSet(url).metadata
     meta = f"rows.meta-{metadata.generation:08}.json"
     return {meta, *(part.path for part in metadata.parts)}
@@ -66,7 +66,7 @@ def named(url):
 
 @pytest.mark.parametrize("codec", ["zstd", "gzip", "none"])
 @pytest.mark.parametrize("partition_by", [None, "k"])
-def test_what_is_written_is_that_of_a_file_system(tmp_path, url, bucket, codec, partition_by):  # fmt: skip
+def test_a_set_in_a_store_equals_one_on_a_file_system(tmp_path, url, bucket, codec, partition_by):  # fmt: skip
     tasks = [[{"k": n % 3, "n": n} for n in range(first, first + 100)] for first in (0, 100, 200)]  # fmt: skip
     more = {"codec": codec, "partition_by": partition_by, "max_records": 30}
     here = run(tmp_path / "here", *tasks, **more)
@@ -86,7 +86,7 @@ def test_what_is_written_is_that_of_a_file_system(tmp_path, url, bucket, codec, 
     assert stored(bucket) == named(url)
 
 
-def test_a_job_and_what_its_attempts_tell_are_plain_data(url):
+def test_a_job_and_its_parts_can_be_pickled(url):
     job = pickle.loads(pickle.dumps(begin(url)))
     parts = pickle.loads(pickle.dumps(attempt(job, 0, [1])))
     pickle.loads(pickle.dumps(job)).commit([parts])
@@ -173,13 +173,13 @@ def test_a_job_that_fails_leaves_nothing(url, bucket):
         ({"partition_by": "k"}, "is not partitioned; append with the same options"),
     ],
 )
-def test_what_cannot_stand_beside_what_is_there_is_refused(url, bucket, how, message):
+def test_an_append_with_other_options_is_refused(url, bucket, how, message):
     late = begin(url, **how)
     parts = attempt(late, 0, [{"k": 2}])
     run(url, [{"k": 1}])
     with pytest.raises(UsageError, match=message):
         begin(url, **how)
-    # Also if it became such a set meanwhile.
+    # Also if the set changed meanwhile.
     with pytest.raises(UsageError, match=message):
         late.commit([parts])
     assert stored(bucket) == named(url)
@@ -226,7 +226,7 @@ def test_a_batch_is_written_once(url, bucket):
 # Several at once
 
 
-def test_a_commit_by_somebody_else_is_taken_into_account(url, monkeypatch):
+def test_a_concurrent_commit_is_kept(url, monkeypatch):
     run(url, [])
     other, job = begin(url), begin(url)
     others, parts = attempt(other, 0, ["other"]), attempt(job, 0, ["ours"])
@@ -243,7 +243,7 @@ def test_a_commit_by_somebody_else_is_taken_into_account(url, monkeypatch):
     assert is_sound(url)
 
 
-def test_others_who_are_always_faster_are_given_up(url, bucket, monkeypatch):
+def test_a_commit_that_always_loses_the_race_is_an_error(url, bucket, monkeypatch):
     job = begin(url)
     parts = attempt(job, 0, [1])
 
@@ -286,7 +286,7 @@ def test_vacuum_takes_nothing_from_jobs_that_commit(url):
     assert is_sound(url)
 
 
-def test_an_overwrite_does_not_disturb_who_reads(url):
+def test_an_overwrite_does_not_disturb_readers(url):
     run(url, list(range(1000)), list(range(1000)), max_records=100)
     reader = iter(headrace.open(url))
     first = [next(reader) for _ in range(10)]
@@ -296,10 +296,10 @@ def test_an_overwrite_does_not_disturb_who_reads(url):
     assert rows(url) == ["new"]
 
 
-# What a store may do
+# Faults of stores
 
 
-def test_a_store_that_has_another_error_for_what_is_there(url, monkeypatch):
+def test_a_store_with_another_error_for_an_existing_file(url, monkeypatch):
     put = Shelf._put
 
     def refuse(self, path, value, *, new):
@@ -332,7 +332,7 @@ def test_a_store_that_has_another_error_for_what_is_there(url, monkeypatch):
 
 
 def failing(monkeypatch, error, *, after=False, times=1):
-    """Have a store answer with an error when metadata is created, `after` it has done so."""
+    """Make the store fail when metadata is created; with `after`, after creating it."""
     create, left = Shelf.pipe_file, [times]
 
     def fail(self, path, value, mode="overwrite", **more):
@@ -347,7 +347,7 @@ def failing(monkeypatch, error, *, after=False, times=1):
 
 
 @pytest.mark.parametrize("error", [FileExistsError(), TimeoutError("no answer")])
-def test_a_commit_whose_answer_was_lost_is_one(url, monkeypatch, error):
+def test_a_commit_whose_answer_was_lost_is_committed(url, monkeypatch, error):
     run(url, [0])
     job = begin(url)
     parts = attempt(job, 0, [1])
@@ -357,7 +357,7 @@ def test_a_commit_whose_answer_was_lost_is_one(url, monkeypatch, error):
     assert rows(url) == [0, 1]
 
 
-def test_a_store_that_does_not_answer_is_asked_again(url, monkeypatch):
+def test_a_request_without_an_answer_is_repeated(url, monkeypatch):
     job = begin(url)
     parts = attempt(job, 0, [1])
     failing(monkeypatch, TimeoutError("no answer"), times=2)
@@ -366,7 +366,7 @@ def test_a_store_that_does_not_answer_is_asked_again(url, monkeypatch):
     assert rows(url) == [1]
 
 
-def test_a_commit_that_may_yet_happen_takes_nothing_away(url, bucket, monkeypatch):
+def test_an_uncertain_commit_keeps_its_parts(url, bucket, monkeypatch):
     job = begin(url, job_id="a")
     parts = attempt(job, 0, [1])
     failing(monkeypatch, TimeoutError("no answer"), times=3)
@@ -374,7 +374,7 @@ def test_a_commit_that_may_yet_happen_takes_nothing_away(url, bucket, monkeypatc
     with pytest.raises(UncertainCommitError, match=r"no answer.*run the job again"):
         job.commit([parts])
     assert stored(bucket) == {parts[0].path}
-    # Such an error comes from tasks and other processes.
+    # The error must survive pickling, since it comes from other processes.
     error = pickle.loads(pickle.dumps(UncertainCommitError("a", "b", "c")))
     assert str(error) == "a: cannot be written: b; c"
 
@@ -436,7 +436,7 @@ def test_an_upload_that_is_cut_off_fails_its_task(url, bucket, monkeypatch):
     assert stored(bucket) == set()
 
 
-def test_a_part_that_is_not_as_its_task_said_is_refused(url, bucket):
+def test_a_part_that_differs_from_the_report_of_its_task_is_refused(url, bucket):
     job = begin(url)
     parts = attempt(job, 0, [1])
     (bucket / parts[0].path).write_bytes(b"")
@@ -449,7 +449,7 @@ def test_a_part_that_is_not_as_its_task_said_is_refused(url, bucket):
     assert stored(bucket) == set()
 
 
-# What dead drivers leave
+# Leftovers of dead drivers
 
 
 def aged(bucket, names, seconds):
@@ -458,7 +458,7 @@ def aged(bucket, names, seconds):
         os.utime(bucket / name, (long_ago, long_ago))
 
 
-def test_what_a_dead_driver_left_is_removed_by_its_age(url, bucket):
+def test_leftovers_of_a_dead_driver_are_removed_by_age(url, bucket):
     run(url, ["old"])
     dead, live = begin(url), begin(url)
     left = {part.path for part in attempt(dead, 0, ["dead"])}
@@ -495,7 +495,7 @@ def test_superseded_generations_are_removed(url, bucket):
     aged(bucket, [f"rows.meta-0000000{n}.json" for n in range(1, 6)], 3600)
     assert headrace.ShardSet(url).vacuum() == [1, 2, 3, 4]
     assert rows(url) == ["new", "newer"]
-    # Their names stay taken: whoever looked before them cannot commit what they were.
+    # Their names stay taken, so that no late writer commits these generations again.
     blank = {f"rows.meta-0000000{n}.json" for n in range(1, 5)}
     assert stored(bucket) == named(url) | blank
     assert {(bucket / name).read_bytes() for name in blank} == {b"\n"}
@@ -507,7 +507,7 @@ def test_superseded_generations_are_removed(url, bucket):
     assert run(url, ["last"]).generation == 6
 
 
-def test_what_nobody_can_read_keeps_all_that_it_may_name(url, bucket):
+def test_vacuum_with_damaged_metadata_removes_nothing(url, bucket):
     run(url, [1])
     shards = headrace.ShardSet(url)
     run(url, [2], overwrite=True)

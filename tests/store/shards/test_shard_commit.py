@@ -1,4 +1,4 @@
-"""What is visible when, and what is left: the lock, failures, leftovers, old generations."""
+"""Commits of sets: visibility, the lock, failures, leftovers, old generations."""
 
 import errno
 import os
@@ -35,7 +35,7 @@ def test_a_new_set_replaces_the_old_when_it_is_whole(tmp_path):
         assert list(headrace.open(tmp_path)) == [1]
     assert list(headrace.open(tmp_path)) == list(range(100))
     assert headrace.ShardSet(tmp_path).metadata.generation == 2
-    # Whoever reads the old one has some minutes to finish.
+    # Readers of the old generation have some minutes to finish.
     assert list(headrace.open(tmp_path / "rows.meta-00000001.json")) == [1]
 
 
@@ -206,7 +206,8 @@ def test_leftovers_of_dead_writers_are_removed_by_the_next(tmp_path):
         dead / "k=v" / "part-00000000.jsonl",
         tmp_path / ".rows.meta-00000002.json.tmp-77-0123abcd",
         tmp_path / ".rows.lock",
-        tmp_path / "rows.meta-00000003.json",  # it was cut, so never committed
+        tmp_path
+        / "rows.meta-00000003.json",  # it is incomplete, so it was never committed
     ]
     for path in litter:
         path.touch()
@@ -254,7 +255,7 @@ def test_old_generations_are_removed_after_their_grace(tmp_path):
         "rows.parts-00000003",
     ]
     os.utime(tmp_path / "rows.meta-00000003.json", (long_ago, long_ago))
-    write(tmp_path, [3])  # which looks as well
+    write(tmp_path, [3])  # which looks for leftovers as well
     assert names(tmp_path)[1] == "rows.meta-00000003.json"
     assert shards.vacuum(grace=0) == [3]
     assert names(tmp_path) == ["rows.meta-00000004.json", "rows.parts-00000004"]
@@ -288,7 +289,7 @@ def test_a_damaged_set_can_be_written_again_and_loses_nothing(tmp_path):
     assert headrace.ShardSet(tmp_path).vacuum(grace=0) == [1, 2]
 
 
-def test_another_commit_of_the_same_generation_wins_by_being_first(tmp_path):
+def test_the_first_commit_of_a_generation_wins(tmp_path):
     writer = headrace.ShardWriter(tmp_path)
     writer.write(1)
     theirs = tmp_path / "rows.meta-00000001.json"
@@ -396,7 +397,7 @@ def test_an_interrupt_leaves_the_old_set_and_no_litter(tmp_path, number):
         assert list(headrace.open(tmp_path)) == [1]
 
 
-# What an interrupt drops between two instructions is closed when it is collected.
+# Files that an interrupt drops between two instructions are closed when collected.
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_an_interrupt_at_any_moment_leaves_one_whole_set_and_no_lock(tmp_path):
@@ -430,7 +431,7 @@ def test_an_interrupt_at_any_moment_leaves_one_whole_set_and_no_lock(tmp_path):
     assert list(headrace.open(tmp_path)) == [-1]
 
 
-def test_files_have_the_mode_that_the_user_asked_for(tmp_path):
+def test_files_have_the_mode_of_the_umask(tmp_path):
     old = os.umask(0o027)
     try:
         metadata = write(tmp_path / "out", [1])

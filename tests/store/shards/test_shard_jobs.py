@@ -1,4 +1,4 @@
-"""Jobs of many tasks: what attempts put aside, and what commits make of it."""
+"""Jobs of many tasks: staged parts, commits and leftovers."""
 
 import os
 import pickle
@@ -47,7 +47,7 @@ def test_parts_are_in_the_order_of_their_tasks(tmp_path):
     assert is_sound(tmp_path)
 
 
-def test_a_job_and_what_its_attempts_tell_are_plain_data(tmp_path):
+def test_a_job_and_its_parts_can_be_pickled(tmp_path):
     job = pickle.loads(pickle.dumps(begin(tmp_path)))
     parts = pickle.loads(pickle.dumps(attempt(job, 0, [1])))
     pickle.loads(pickle.dumps(job)).commit([parts])
@@ -70,7 +70,7 @@ def test_nothing_is_seen_before_the_commit_and_nothing_is_left_after(tmp_path):
     job = begin(tmp_path, overwrite=True)
     parts = attempt(job, 0, ["new"])
     assert rows(tmp_path) == ["old"]
-    # Nobody is kept from writing meanwhile, nor does what is aside disturb them.
+    # Another writer can commit meanwhile, and ignores the staged parts.
     with headrace.ShardWriter(tmp_path) as writer:
         writer.write("between")
     assert rows(tmp_path) == ["between"]
@@ -93,7 +93,7 @@ def test_a_job_that_fails_leaves_nothing(tmp_path, made):
     assert list(tmp_path.rglob("*")) == ([tmp_path / "deep", directory] if made else [])
 
 
-def test_an_attempt_that_fails_removes_what_it_made_and_no_more(tmp_path):
+def test_an_attempt_that_fails_removes_only_its_own_parts(tmp_path):
     job = begin(tmp_path, max_records=1)
     parts = attempt(job, 0, [1, 2])
 
@@ -108,7 +108,7 @@ def test_an_attempt_that_fails_removes_what_it_made_and_no_more(tmp_path):
     assert rows(tmp_path) == [1, 2]
 
 
-def test_what_other_attempts_put_aside_is_not_taken(tmp_path):
+def test_parts_of_other_attempts_are_not_committed(tmp_path):
     job = begin(tmp_path)
     attempt(job, 0, ["loser"])
     parts = attempt(job, 0, ["winner"])
@@ -142,7 +142,7 @@ def test_append_keeps_the_parts_that_are_there(tmp_path):
     assert is_sound(tmp_path)
 
 
-def test_what_an_append_needs_outlives_the_generation_it_was_written_for(tmp_path):
+def test_parts_of_superseded_generations_stay_while_they_are_named(tmp_path):
     for number in range(4):
         run(tmp_path, [number])
     assert headrace.ShardSet(tmp_path).vacuum(grace=0) == [1, 2, 3]
@@ -153,7 +153,7 @@ def test_what_an_append_needs_outlives_the_generation_it_was_written_for(tmp_pat
     assert len(files(tmp_path)) == 3
 
 
-def test_limits_are_those_that_hold_for_all_parts(tmp_path):
+def test_metadata_has_the_limits_that_all_parts_obey(tmp_path):
     run(tmp_path, [1, 2, 3], max_records=2)
     assert run(tmp_path, [4, 5, 6], max_records=3).limits.max_records == 3
     assert run(tmp_path, [7]).limits.max_records is None
@@ -194,7 +194,7 @@ def test_partitions(tmp_path):
         ({"partition_by": "k"}, "is not partitioned; append with the same options"),
     ],
 )
-def test_what_cannot_stand_beside_what_is_there_is_refused(tmp_path, how, message):
+def test_an_append_with_other_options_is_refused(tmp_path, how, message):
     run(tmp_path, [{"k": 1}])
     before = files(tmp_path)
     with pytest.raises(UsageError, match=message):
@@ -204,7 +204,7 @@ def test_what_cannot_stand_beside_what_is_there_is_refused(tmp_path, how, messag
     assert rows(tmp_path) == [{"k": 2}]
 
 
-def test_a_set_that_became_another_meanwhile_is_not_appended_to(tmp_path):
+def test_an_append_to_a_set_replaced_meanwhile_is_refused(tmp_path):
     job = begin(tmp_path)
     parts = attempt(job, 0, [1])
     run(tmp_path, [2], codec="gzip")
@@ -302,7 +302,7 @@ def test_a_driver_that_fails_before_the_commit_leaves_nothing(tmp_path, monkeypa
         with pytest.raises(UnwritableError, match="the set that was there is intact"):
             job.commit([parts])
     assert rows(tmp_path) == ["old"]
-    # What was put aside is still whole, so it can be tried again.
+    # The staged parts are still whole, so the commit can be repeated.
     job.commit([parts])
     job.close()
     assert rows(tmp_path) == ["old", 1]
@@ -312,7 +312,7 @@ def test_a_driver_that_fails_before_the_commit_leaves_nothing(tmp_path, monkeypa
 # Several at once
 
 
-def test_a_job_waits_for_whoever_writes(tmp_path, monkeypatch):
+def test_a_job_waits_for_another_writer(tmp_path, monkeypatch):
     job = begin(tmp_path)
     parts = attempt(job, 0, [1])
     writer = headrace.ShardWriter(tmp_path)
@@ -329,7 +329,7 @@ def test_a_job_waits_for_whoever_writes(tmp_path, monkeypatch):
     assert rows(tmp_path) == ["local", 1]
 
 
-def test_a_commit_by_somebody_who_locks_nothing_is_seen(tmp_path, monkeypatch):
+def test_a_concurrent_commit_without_a_lock_is_kept(tmp_path, monkeypatch):
     other = begin(tmp_path)
     others = attempt(other, 0, ["other"])
     job = begin(tmp_path)
@@ -344,7 +344,7 @@ def test_a_commit_by_somebody_who_locks_nothing_is_seen(tmp_path, monkeypatch):
             assert other.commit([others]).generation == 2
         publish(self, meta, content)
 
-    # The first mark is taken by a generation that the other then finds.
+    # The set has a first generation, which the other job then finds.
     run(tmp_path, [])
     monkeypatch.setattr(Generation, "_publish", after_the_other)
     metadata = job.commit([parts])
@@ -359,10 +359,10 @@ def test_many_jobs_at_once(tmp_path, overwrite):
     assert {path.name for path in tmp_path.glob(".*")} <= {".rows.superseded"}
 
 
-# What dead drivers leave
+# Leftovers of dead drivers
 
 
-def test_what_a_dead_driver_left_is_swept_by_its_age(tmp_path):
+def test_leftovers_of_a_dead_driver_are_removed_by_age(tmp_path):
     run(tmp_path, [1])
     live, dead = begin(tmp_path), begin(tmp_path)
     parts = attempt(live, 0, [2])
@@ -377,10 +377,10 @@ def test_what_a_dead_driver_left_is_swept_by_its_age(tmp_path):
     assert rows(tmp_path) == [1, 2]
 
 
-def test_what_was_cut_off_in_a_commit_is_removed_by_the_next(tmp_path):
+def test_leftovers_of_a_killed_commit_are_removed_by_the_next(tmp_path):
     job = begin(tmp_path)
     parts = attempt(job, 0, [1])
-    # As a driver that was killed when it had taken the parts.
+    # As if the driver was killed after it had moved the parts.
     generation = job.home.generation()
     generation.take(parts)
     assert files(tmp_path)
@@ -392,7 +392,7 @@ def test_what_was_cut_off_in_a_commit_is_removed_by_the_next(tmp_path):
     assert generations.committed(generation.names) == [1]
 
 
-def test_a_part_that_is_not_as_its_task_said_is_refused(tmp_path):
+def test_a_part_that_differs_from_the_report_of_its_task_is_refused(tmp_path):
     job = begin(tmp_path)
     parts = attempt(job, 0, [1])
     (job.home.staging / parts[0].path).write_bytes(b"")

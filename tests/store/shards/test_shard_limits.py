@@ -1,4 +1,4 @@
-"""Shards obey their limit on disk, and are what was given, byte for byte."""
+"""Shards obey their limit on disk, and have the given rows byte for byte."""
 
 import random
 import shutil
@@ -19,7 +19,7 @@ REPETITIVE = b"".join(
 
 
 def noise():
-    """Hexadecimal digits: half as long at best."""
+    """Return random hexadecimal digits, which compress to half of their length at best."""
     made = random.Random(7)
     return b"".join(
         b'{"x":"%s"}\n' % made.randbytes(60).hex().encode() for _ in range(40_000)
@@ -44,7 +44,7 @@ def write(directory, data, **options):
 @pytest.mark.parametrize("codec", TOOLS)
 def test_no_file_exceeds_its_limit(tmp_path, codec, limit, data):
     if limit < 64 * KIB:
-        # Thousands of files show no more than hundreds.
+        # Hundreds of files are enough.
         data = data[
             : data.index(b"\n", 4_000_000 if data is REPETITIVE else 400_000) + 1
         ]

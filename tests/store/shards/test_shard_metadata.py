@@ -1,4 +1,4 @@
-"""The metadata of a set: its bytes, and everything a reader does not believe."""
+"""The metadata of a set: its bytes, and the content that a reader refuses."""
 
 import json
 import os
@@ -343,7 +343,7 @@ def test_metadata_that_is_endless_is_not_read(out, monkeypatch):
     assert not (out.parent / "other").exists()
 
 
-def test_cut_metadata_is_passed_over_and_damaged_metadata_is_not(out):
+def test_cut_metadata_is_ignored_and_damaged_metadata_is_an_error(out):
     content = (out / "rows.meta-00000001.json").read_bytes()
     newer = out / "rows.meta-00000002.json"
     for end in (0, 1, len(content) // 2, len(content) - 1):
@@ -357,7 +357,7 @@ def test_cut_metadata_is_passed_over_and_damaged_metadata_is_not(out):
         headrace.open(out)
 
 
-# What a path means
+# Paths of sets
 
 
 def test_a_set_is_found_by_directory_name_or_metadata(out):
@@ -372,7 +372,7 @@ def test_a_set_is_found_by_directory_name_or_metadata(out):
     assert len(headrace.open(out / "rows.meta-00000001.json")) == 35
 
 
-def test_several_sets_in_a_directory_must_be_told_apart(out):
+def test_one_of_several_sets_in_a_directory_must_be_named(out):
     with headrace.ShardWriter(out, name="others") as writer:
         writer.write(7)
     with pytest.raises(HeadraceError, match="several sets: others, rows; name one"):
@@ -380,7 +380,7 @@ def test_several_sets_in_a_directory_must_be_told_apart(out):
     assert list(headrace.open([out / "others", out / "rows"])) == [7, *range(35)]
 
 
-def test_what_is_no_set(tmp_path, out):
+def test_a_path_without_a_set_is_an_error(tmp_path, out):
     with pytest.raises(BadSetError, match="no set of shards in it"):
         headrace.ShardSet(tmp_path)
     for path in (
@@ -415,7 +415,7 @@ def test_every_access_works_on_a_set(out):
     assert rows.stats().records == 35
 
 
-def test_a_generation_that_vanishes_is_followed_by_the_next(out):
+def test_a_generation_that_vanishes_is_replaced_by_the_next(out):
     shards = headrace.ShardSet(out)
     with headrace.ShardWriter(out) as writer:
         writer.write(7)

@@ -1,4 +1,4 @@
-"""Records in a directory for each value of a key."""
+"""Partitioned sets: a directory for each value of a key."""
 
 import json
 import os
@@ -74,7 +74,7 @@ def write_in_steps(directory, lines, step):
             writer.write_lines(b"".join(lines[at : at + step]))
 
 
-def test_how_many_are_given_at_once_changes_nothing(tmp_path, monkeypatch):
+def test_the_number_of_records_given_at_once_changes_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr("headrace.store.shards.write.partitions.MOST_OPEN", 3)
     lines = [json.dumps(record).encode() + b"\n" for record in RECORDS]
     for step in (1, 7, len(lines)):
@@ -82,7 +82,7 @@ def test_how_many_are_given_at_once_changes_nothing(tmp_path, monkeypatch):
             write_in_steps(tmp_path / str(step), lines, step)
     assert everything(tmp_path / "1") == everything(tmp_path / "7")
     assert everything(tmp_path / "1") == everything(tmp_path / str(len(lines)))
-    # With so few open, parts are ended early, and the order in a partition stays.
+    # With few open files, parts end early, and the order in a partition stays.
     assert len(headrace.ShardSet(tmp_path / "1").metadata.parts) > 20
     for records in partitions(tmp_path / "1").values():
         assert [each["i"] for each in records] == sorted(each["i"] for each in records)

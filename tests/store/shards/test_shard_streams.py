@@ -1,4 +1,4 @@
-"""Batches of streams in a set: each once, in order, and nothing else goes unnoticed."""
+"""Batches of streams in a set: each once, in order; anything else is an error."""
 
 import os
 
@@ -17,13 +17,13 @@ def ids(directory):
 
 
 def write(directory, number, *, stream="default", query="q", records=None, **more):
-    """Write a batch with ten records, called by its number."""
+    """Write a batch with ten records, which have its number."""
     records = range(number * 10, number * 10 + 10) if records is None else records
     batch = Batch(stream, query, number)
     return append_set(directory, records, batch=batch, **more)
 
 
-def test_a_batch_that_is_done_again_changes_nothing(tmp_path):
+def test_a_repeated_batch_changes_nothing(tmp_path):
     for number in (0, 1):
         write(tmp_path, number)
     before = sorted(tmp_path.rglob("*"))
@@ -43,7 +43,7 @@ def test_only_the_last_batch_of_each_stream_is_remembered(tmp_path):
             "default": {"query": "q", "batch": 1},
         }
     }
-    # A job of another kind keeps it.
+    # A job without a batch keeps it.
     assert append_set(tmp_path, [7]).run == run
 
 
@@ -84,7 +84,7 @@ def test_a_batch_that_replaces_the_set_follows_anything(tmp_path):
     assert ids(tmp_path) == list(range(50, 60))
 
 
-def test_what_many_batches_superseded_is_removed_by_a_look_at_the_newest(
+def test_superseded_parts_of_many_batches_are_removed_by_reading_the_newest_metadata(
     tmp_path, monkeypatch
 ):
     for number in range(6):
@@ -106,6 +106,6 @@ def test_what_many_batches_superseded_is_removed_by_a_look_at_the_newest(
         assert [
             naming.meta_file(path.name)[1] for path in sorted(tmp_path.glob("*.json"))
         ] == left
-    # Most directories have no metadata any more; the newest one has their parts.
+    # Most directories have lost their metadata; the newest generation has their parts.
     assert len(looked_at) <= 4
     assert ids(tmp_path) == list(range(80))

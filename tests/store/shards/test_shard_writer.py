@@ -1,4 +1,4 @@
-"""Writing a set: records in, parts and counts that add up out."""
+"""Set writer: parts and counts that add up."""
 
 import gc
 import gzip
@@ -28,7 +28,7 @@ RECORDS = [{"i": i, "text": "wört" * (i % 7)} for i in range(500)]
 
 
 def on_disk(directory):
-    """Return the bytes in parts, finished or in the making."""
+    """Return the bytes in parts, finished and unfinished."""
     return sum(
         path.stat().st_size
         for path in directory.rglob("*part-*")
@@ -271,7 +271,7 @@ def test_a_line_that_no_block_can_have_is_refused(tmp_path):
     assert list(headrace.open(tmp_path)) == [2]
 
 
-def test_what_is_to_be_remembered_is_read_again(tmp_path):
+def test_the_run_field_of_the_metadata_is_read_back(tmp_path):
     with headrace.ShardWriter(tmp_path, run=NESTED["in"]) as writer:
         writer.write(1)
     assert headrace.ShardSet(tmp_path).metadata.run == NESTED["in"]

@@ -1,4 +1,4 @@
-"""What becomes of the parts of a set when there is a newer generation."""
+"""The parts of a set after a newer generation."""
 
 import glob
 import pickle
@@ -15,7 +15,7 @@ def write(directory, rows, **options):
 
 
 def seen_by_others(directory):
-    """Return the rows that a tool finds that knows nothing of sets."""
+    """Return the rows that a tool without knowledge of sets finds."""
     patterns = (f"{directory}/*/*.zst", f"{directory}/**/*.zst")
     found = {p: sorted(glob.glob(p, recursive=True)) for p in patterns}  # noqa: PTH207
     assert len(set(map(tuple, found.values()))) == 1
@@ -48,7 +48,7 @@ def test_a_reader_of_the_old_generation_reads_on(tmp_path, codec):
     assert list(headrace.open(tmp_path)) == list(range(2, 22))
 
 
-def test_a_reader_whose_generation_is_removed_is_told(tmp_path):
+def test_reading_a_removed_generation_is_an_error(tmp_path):
     write(tmp_path, range(10))
     ds = headrace.open(tmp_path)
     write(tmp_path, range(5), grace=0)
