@@ -1,1 +1,1 @@
-"""Slow, obvious code that the fast code is compared with."""
+"""Slow, obvious implementations for comparison with the fast ones."""

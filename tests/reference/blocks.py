@@ -1,4 +1,4 @@
-"""Files of blocks, made slowly and from what docs/formats/ says of them."""
+"""Slow writers of files of blocks, which follow docs/formats/."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class Piece(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """How many rows it has."""
+        """The number of rows."""
         unended = bool(self.content) and not self.content.endswith(b"\n")
         return self.content.count(b"\n") + unended
 
 
 def whole_lines(data: bytes, block_bytes: int) -> list[bytes]:
-    """Cut where lines end: as many in each block as fit, but one at least."""
+    """Cut at line ends: each block has as many lines as fit, but at least one."""
     cut: list[bytes] = []
     for line in _lines(data):
         if cut and len(cut[-1]) + len(line) <= block_bytes:
@@ -49,14 +49,14 @@ def _lines(data: bytes) -> list[bytes]:
 
 
 def anywhere(data: bytes, block_bytes: int) -> list[bytes]:
-    """Cut every so many bytes, also within a line, a line ending or a character."""
+    """Cut every `block_bytes` bytes, also inside a line, a line ending or a character."""
     return [
         data[start : start + block_bytes] for start in range(0, len(data), block_bytes)
     ]
 
 
 def gzip_member(content: bytes, first_row: int) -> Piece:
-    """Return a gzip member that says how long it is."""
+    """Return a gzip member with its length in the header."""
     packed = zlib.compressobj(6, zlib.DEFLATED, -15)
     deflated = packed.compress(content) + packed.flush()
     rows = Piece(b"", content).rows
@@ -96,12 +96,12 @@ def seek_table(lengths: Sequence[tuple[int, int]], *, checksums: bool = False) -
 
 
 def lengths(pieces: Sequence[Piece]) -> list[tuple[int, int]]:
-    """Return what a seek table has of some frames."""
+    """Return the compressed and decompressed sizes of frames, for a seek table."""
     return [(len(piece.compressed), len(piece.content)) for piece in pieces]
 
 
 def joined(pieces: Sequence[Piece]) -> bytes:
-    """Return the pieces one behind the other."""
+    """Return the concatenated bytes of the pieces."""
     return b"".join(piece.compressed for piece in pieces)
 
 
@@ -156,7 +156,7 @@ _CRC_TABLE = _crc_table()
 
 
 def crc32c(data: bytes, seed: int = 0) -> int:
-    """Return the CRC32C of `data`, behind data whose CRC32C is `seed`.
+    """Return the CRC32C of `data`, which follows data with the CRC32C `seed`.
 
     >>> f"{crc32c(b'123456789'):08x}"
     'e3069283'
@@ -168,7 +168,7 @@ def crc32c(data: bytes, seed: int = 0) -> int:
 
 
 def rot(path: Path, content: bytes) -> None:
-    """Give a file other bytes as a bad disk does: nobody wrote, so no time changes."""
+    """Change the bytes of a file like a failing disk: the file times stay."""
     before = path.stat()
     path.write_bytes(content)
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))

@@ -1,4 +1,4 @@
-"""Whether the engine's answer is the reference's, to the last digit and key."""
+"""Exact comparison of the engine's answer with that of the reference."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tests.reference.language.values import Written, kind_of
 
 
 def alike(given, wanted) -> bool:
-    """Compare an answer as it was read with a value of the reference.
+    """Whether an answer that was read equals a value of the reference.
 
     Keys are in the same order, a number that was only passed on is written as before,
     and one that was computed is an integer or a decimal as the reference says.

@@ -1,4 +1,4 @@
-"""One text in every form that headrace reads."""
+"""Writers of a text in every form of file that headrace reads."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 
 def _thirds(data: bytes) -> list[bytes]:
-    """Cut anywhere, also inside a line."""
+    """Cut into thirds, also inside a line."""
     third = max(len(data) // 3, 1)
     return [data[:third], data[third : 2 * third], data[2 * third :]]
 
 
 def _halves(data: bytes) -> list[bytes]:
-    """Cut behind a line."""
+    """Cut in two after a line."""
     middle = data.find(b"\n", len(data) // 2) + 1
     return [data[:middle], data[middle:]]
 

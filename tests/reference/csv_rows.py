@@ -1,4 +1,4 @@
-"""A provider of rows in another format: CSV, written against the public protocol alone."""
+"""A row provider for CSV, which uses only the public protocol."""
 
 import csv
 import io
@@ -8,7 +8,7 @@ import headrace
 
 
 class CsvRows(headrace.RowProvider):
-    """The records of a CSV text as objects of strings; the first record names the fields."""
+    """Provides the records of a CSV text as objects of strings; the first names the fields."""
 
     def __init__(self, text, *, location="table.csv", lanes=True, positions=True):
         self.location = location
@@ -24,7 +24,7 @@ class CsvRows(headrace.RowProvider):
         self._wanted = range(len(self._header))
         self._place = headrace.Position(1, 0)
         self._scratch = bytearray()
-        # Counted apart, since the reader reads ahead.
+        # Counted separately, since the CSV reader reads ahead.
         self._starts = [0]
         for line in text.splitlines(keepends=True):
             self._starts.append(self._starts[-1] + len(line.encode()))
@@ -50,7 +50,7 @@ class CsvRows(headrace.RowProvider):
         self.decoded += len(self._wanted)
         self._place = headrace.Position(first + 1, self._starts[first])
         row = {self._header[at]: record[at] for at in self._wanted if at < len(record)}
-        # The memory of the last row is used again.
+        # The memory of the last row is reused.
         self._scratch[:] = json.dumps(row).encode()
         return memoryview(bytes(self._scratch))
 

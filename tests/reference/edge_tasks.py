@@ -1,4 +1,4 @@
-"""Tasks that find edges, without Spark: with Python's own sort and dictionaries."""
+"""Edge search by tasks without Spark, with Python's own sort and dictionaries."""
 
 import pickle
 from collections import defaultdict
@@ -18,7 +18,7 @@ PARTS = 3
 
 
 def find(hop):
-    """Give the edges of a level, with all that passes between processes pickled."""
+    """Return the edges of a level; data passed between processes is pickled."""
     hop = pickle.loads(pickle.dumps(hop))
     count = len(hop.nodes)
     found = [] if hop.strategy == "index" else scanned(hop)
@@ -61,7 +61,7 @@ def scanned(hop):
 
 
 def seen(tasks, fields, doubts):
-    """Have each task look."""
+    """Run the search of each task."""
     tasks, fields, doubts = pickle.loads(pickle.dumps((tasks, fields, doubts)))
     return [seen_in(task, fields, doubts) for task in tasks]
 

@@ -1,4 +1,4 @@
-"""One query by two engines, and tasks without Spark."""
+"""Outcomes of a query, and a runner of tasks without Spark."""
 
 import pickle
 from collections import defaultdict
@@ -25,7 +25,7 @@ from tests.reference.keyed_rows import elements as elements_of
 
 
 def in_process(query, tasks, tell):
-    """Run tasks one after the other, with all that passes between processes pickled."""
+    """Run tasks one after the other; data passed between processes is pickled."""
     query, tasks = pickle.loads(pickle.dumps((query, tasks)))
     if query.output == "shuffle":
         yield from shuffled_in_process(query, tasks)
@@ -37,7 +37,7 @@ def in_process(query, tasks, tell):
 
 
 def shuffled_in_process(query, tasks):
-    """Do what a shuffle does, with Python's own sort and dictionaries."""
+    """Shuffle with Python's own sort and dictionaries."""
     rows = list(keyed_rows(query, tasks))
     match query.shuffle:
         case SortShuffle():
@@ -61,7 +61,7 @@ def shuffled_in_process(query, tasks):
 
 
 def groups(query, plan, rows):
-    """Yield what becomes of groups, in the order in which their keys come."""
+    """Yield the result of each group, in the order of their keys."""
     members = defaultdict(list)
     for number, row in enumerate(rows):
         members[row.of.key].append(Member(0, number, row.of.key, row.of.line))
@@ -73,7 +73,7 @@ def groups(query, plan, rows):
 
 
 def keyed_rows(query, tasks):
-    """Yield all elements in their order, each with its place."""
+    """Yield all elements in their order, with their places."""
     for number in range(len(tasks)):
         for fragment, first, keyed in TaskRun(query).keyed(tasks, number):
             for each in elements_of(keyed):
@@ -81,7 +81,7 @@ def keyed_rows(query, tasks):
 
 
 def given(query, behind, elements):
-    """Yield what becomes of elements, each with the stages that a shuffle is for it."""
+    """Yield the elements after the stages that replace a shuffle."""
     finishing = None if behind is None else ChunkMaker(query, behind)
     then = [] if behind is None else behind.stages
     for row, stages in elements:
@@ -100,13 +100,13 @@ def given(query, behind, elements):
             Element(*place, None, each.reason, each.column, each.offset)
             for each in made.refused
         ]
-        # In as many batches as there can be.
+        # In as many batches as possible.
         for one in lines + wrong:
             yield from finishing.chunks([one])
 
 
 def joining(query, join, lines):
-    """Return the stage that joins with the elements of one key and no others."""
+    """Return the stage that joins with the elements of one key only."""
     filling = StreamQuery(
         [Stage.table(join.kind, join.right_key, None)],
         reduction="count",
@@ -139,7 +139,7 @@ class Shuffled(NamedTuple):
 
 
 def outcome(dataset, query, **options):
-    """Return all that a run gives: its bytes, its error, what it counted."""
+    """Return the complete outcome of a run: bytes, error, counts."""
     try:
         result = dataset.query(query, **options)
     except HeadraceError as error:
@@ -157,5 +157,5 @@ def outcome(dataset, query, **options):
 
 
 def said(error):
-    """Return all that an error knows."""
+    """Return the type and all fields of an error."""
     return type(error).__name__, error.args, str(error)

@@ -1,4 +1,4 @@
-"""The text format of Prometheus, read strictly: whatever is not exactly that raises."""
+"""Strict parser of the text format of Prometheus: any deviation raises."""
 
 import re
 

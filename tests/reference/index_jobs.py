@@ -1,4 +1,4 @@
-"""Index jobs without Spark: tasks run here, as if each were in another process."""
+"""Index jobs without Spark: tasks run in this process, pickled as for another one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def done_twice(do: Callable[[int], Any], count: int, _tell: object = None) -> list[Any]:
-    """Do all tasks twice, as Spark may; the results of the second time count."""
+    """Run all tasks twice, as Spark may; return the results of the second time."""
     for _ in range(2):
         sent = pickle.loads(pickle.dumps(do))
         results = [pickle.loads(pickle.dumps(sent(task))) for task in range(count)]
@@ -40,5 +40,5 @@ def build_by_tasks(
 
 
 def leftovers(directory: Path) -> list[str]:
-    """Return what is in a directory that nobody has given a name."""
+    """Return the hidden files of a directory, which are temporary."""
     return sorted(path.name for path in directory.iterdir() if path.name[0] == ".")

@@ -1,7 +1,7 @@
 """A reader of version 1 of ``.jnx`` files, written from the seed's text alone.
 
 It knows the header, the 20 bytes of a key entry, the string pool behind them and the table
-of u64 offsets, and nothing of what may follow. It has no hash function: it looks at all entries.
+of u64 offsets, and no later part. It has no hash function: it reads all entries.
 """
 
 import struct
@@ -13,7 +13,7 @@ UNIQUE, COMPOSITE = 1, 2
 
 
 class LookupIndex:
-    """All keys of an index, with the places of their records in the source."""
+    """All keys of an index, with the offsets of their records in the source."""
 
     def __init__(self, path):
         data = Path(path).read_bytes()
@@ -44,12 +44,12 @@ class LookupIndex:
             self.offsets[key] = self.all_offsets[postings]
 
     def lookup(self, key):
-        """Return where the records with a key begin."""
+        """Return the offsets of the records with a key."""
         return self.offsets.get(key, [])
 
 
 def records(source, offsets):
-    """Read the lines that begin at some places."""
+    """Read the lines at some offsets."""
     with Path(source).open("rb") as file:
         for offset in offsets:
             file.seek(offset)

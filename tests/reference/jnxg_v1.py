@@ -1,8 +1,8 @@
 """A reader of version 1 of ``.jnx.graph`` files, written from the seed's text alone.
 
-It knows the header, the bytes of a node and of an edge, and what is said of the rest: ids lie
-behind the nodes, predicates have an offset and a length each, and their texts lie behind
-them. It knows nothing of what may follow, and has no hash function.
+It knows the header, the bytes of a node and of an edge, and the rest of the description: ids lie
+after the nodes, predicates have an offset and a length each, and their texts lie after
+them. It knows no later part, and has no hash function.
 """
 
 import struct

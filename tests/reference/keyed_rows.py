@@ -1,4 +1,4 @@
-"""Elements with keys as plain Python, and rows to sort, deduplicate and join."""
+"""Elements with keys as plain Python values, and rows to sort, deduplicate and join."""
 
 import random
 import struct
@@ -49,7 +49,7 @@ class Element(NamedTuple):
 
 
 def code(query):
-    """Return the code of a query about each row."""
+    """Return the compiled code of a row query."""
     return row_program(query).code
 
 
@@ -59,7 +59,7 @@ def batch_of(*rows):
 
 
 def elements(keyed):
-    """Return the elements that the core gave."""
+    """Return the elements of the core as `Element`."""
     positions = struct.unpack(f"<{keyed.length}i", keyed.positions)
     offsets = struct.unpack(f"<{keyed.length}q", keyed.offsets)
     parts = positions, _texts(keyed.lines), _texts(keyed.keys), offsets

@@ -1,4 +1,4 @@
-"""Rows, and questions to them that every engine must answer alike."""
+"""Rows and queries for which every engine must give the same answer."""
 
 import gzip
 import json
@@ -275,7 +275,7 @@ def write_bad_rows(folder):
 
 
 def write_users(folder):
-    """Write what the rows are joined with."""
+    """Write the right side of joins."""
     users = folder / "users.jsonl"
     users.write_bytes(USERS)
     return users

@@ -1,4 +1,4 @@
-"""Jobs as Spark runs them, without Spark: attempts at tasks, and commits, of sets called ``rows``."""
+"""Write jobs without Spark: attempts at tasks, and commits, of sets called ``rows``."""
 
 import json
 import multiprocessing
@@ -38,7 +38,7 @@ def begin(
 
 
 def attempt_lines(job, task, lines):
-    """Put lines aside; return what the attempt tells of them."""
+    """Stage lines in an attempt; return its parts."""
     path = job.partition_by
     with job.attempt(task, None if path is None else PathKeys(path, 256)) as rows:
         rows.write_many(
@@ -68,14 +68,14 @@ def is_sound(place):
 
 
 def commit_some(place, number, overwrite):
-    """Commit three jobs of ten rows, which say whose they are."""
+    """Commit three jobs of ten rows, which have the number of this process."""
     for again in range(3):
         record = [number, again]
         run(place, [record] * 5, [record] * 5, overwrite=overwrite)
 
 
 def check_many_at_once(place, *, overwrite):
-    """Have several processes commit to a set, and see that it has all rows, or those of the last."""
+    """Commit to a set in several processes; check that it has all rows, or those of the last."""
     context = multiprocessing.get_context("fork")
     several = [
         context.Process(target=commit_some, args=(place, number, overwrite))

@@ -1,7 +1,7 @@
-"""What typed columns of rows must be, said slowly and with other people's parsers.
+"""Slow reference of typed columns, with the parsers of other libraries.
 
 Types are the shapes of `headrace.kernel.arrow.columns`. A number is kept as its text, an object
-as its pairs, so that nothing is lost before it is looked at.
+as its pairs, so that parsing loses nothing.
 """
 
 import base64
@@ -34,7 +34,7 @@ class Pairs(list):
     """An object with all its keys."""
 
     def last(self):
-        """Return the pairs whose key does not come again."""
+        """Return the last pair of each key."""
         return [
             pair
             for at, pair in enumerate(self)

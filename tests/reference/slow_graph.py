@@ -1,4 +1,4 @@
-"""Going along edges, slowly: what the graph kernel is compared with."""
+"""Slow reference of graph expansion."""
 
 import json
 from collections import deque
@@ -29,7 +29,7 @@ def text_of(value):
 
 
 def edges_at(edges, node, direction, pred=None):
-    """Return the edges of a node: predicate, other end, place, whether they come from it."""
+    """Return the edges of a node: predicate, other end, place, whether they begin there."""
     found = []
     for start, label, end, offset in edges:
         if pred is not None and label not in pred:
@@ -52,7 +52,7 @@ def expand(
     limit=None,
     most_edges=None,
 ):
-    """Return what is reached from nodes, level by level, and whether there was more."""
+    """Return the nodes and edges reached, level by level, and whether a limit cut them."""
     levels, steps, queue, done = {}, [], deque(), set()
     for seed in seeds:
         if seed in levels:

@@ -1,10 +1,10 @@
-"""Joins as two loops, to compare with."""
+"""Slow reference of joins: two loops."""
 
 import json
 
 
 def key_of(row, fields):
-    """The key of a row so that equal ones are equal here; None if it equals nothing."""
+    """Return the key of a row, equal in Python if equal in the language; None if it joins nothing."""
     parts = [row.get(field) for field in fields]
     if _has_null(parts):
         return None
@@ -12,14 +12,14 @@ def key_of(row, fields):
 
 
 def _has_null(parts):
-    """Tell whether a null is in a list, or in a list inside of it."""
+    """Whether a list, or a list inside it, contains null."""
     return any(
         part is None or (isinstance(part, list) and _has_null(part)) for part in parts
     )
 
 
 def _plain(value):
-    """1.0 as 1; true is no number."""
+    """Return 1.0 as 1, and true as no number."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, list):
@@ -30,7 +30,7 @@ def _plain(value):
 
 
 def join(kind, left, right, on, right_on, name=None):
-    """What a join of two lists of objects gives."""
+    """Return the join of two lists of objects."""
     joined = []
     for row in left:
         key = key_of(row, on)
@@ -57,7 +57,7 @@ def _both(row, other, name):
 
 
 def zip_streams(left, right, *, longest):
-    """Pairs by position."""
+    """Return pairs by position."""
     count = max(len(left), len(right)) if longest else min(len(left), len(right))
     return [
         [side[at] if at < len(side) else None for side in (left, right)]

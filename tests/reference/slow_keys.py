@@ -1,11 +1,11 @@
-"""Keys of rows, slowly: what a key index must find."""
+"""Slow reference of keys: the rows that a key index must find."""
 
 import json
 from decimal import Decimal
 
 
 def text_of(value):
-    """Return the text of a value, None if it is no key."""
+    """Return the text of a value, None if it cannot be a key."""
     match value:
         case bool():
             return str(value).lower()

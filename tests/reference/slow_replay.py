@@ -1,10 +1,10 @@
-"""The order in which logs are replayed: everything at once, and sorted."""
+"""Slow reference of replay: all lines in memory, sorted."""
 
 
 def slow_replay(logs, since=None, until=None, start=None):
     """Yield (partition, line, time) of logs, given as lists of times by name.
 
-    What counts is the latest time so far of the lines that are replayed.
+    A line is sorted by the latest time among it and the replayed lines before it in its log.
     """
     found = []
     for name, times in logs.items():

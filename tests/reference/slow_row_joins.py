@@ -1,4 +1,4 @@
-"""Joins of lines as two loops over their texts, to compare with byte for byte."""
+"""Slow reference of joins of lines: two loops over their texts, compared byte for byte."""
 
 import json
 from json.decoder import scanstring
@@ -10,7 +10,7 @@ _DECODER = json.JSONDecoder()
 
 
 class Member(NamedTuple):
-    """A member of an object: its name, that as it is written, and where its value is."""
+    """A member of an object: its name, the name as it is written, and the span of its value."""
 
     name: str
     raw: str
@@ -42,7 +42,7 @@ def _skip(line, at):
 
 
 def added_by(line, right_on, *, target, pick, prefix, indicator):
-    """Return what a right row adds, or what stands in the array: raw names and texts."""
+    """Return the raw names and texts that a right row adds, or that the array contains."""
     added = {}
     for member in members(line):
         wanted = member.name in pick if pick is not None else True
@@ -64,7 +64,7 @@ def as_object(added):
 
 
 def laid_over(line, added):
-    """Return a left row with other members laid over its own."""
+    """Return a left row with other members, which replace its own of the same name."""
     if not added:
         return line
     out, copied, end, used = "", 0, 0, set()
@@ -99,7 +99,7 @@ def join(
     indicator=None,
     typed=False,
 ):
-    """Return the lines of a join of two lists of lines, and how many left ones were bad."""
+    """Return the lines of a join of two lists of lines, and the number of bad left lines."""
     rows, bad = [], 0
     for line in left:
         if not line.strip(b" \t\r\n"):

@@ -1,4 +1,4 @@
-"""Rows by their definition, with everything in memory."""
+"""Slow reference of rows, by their definition, in memory."""
 
 from __future__ import annotations
 

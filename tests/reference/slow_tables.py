@@ -1,4 +1,4 @@
-"""What the Arrow table of answers must be, said slowly: the type of a column, then each value."""
+"""Slow reference of Arrow tables of answers: the type of a column, then each value."""
 
 import math
 import re
@@ -32,14 +32,14 @@ def slow_table(lines):
 
 
 def record(answer):
-    """Return the columns of one answer; of equal keys the last counts, at the first place."""
+    """Return the columns of one answer; of equal keys the last value, at the first position."""
     if isinstance(answer, Pairs):
         return dict(answer)
     return {} if answer is None else {"value": answer}
 
 
 def type_of(values, level=1, *, empty=None):
-    """Return the type that has each value exactly, None if there is none.
+    """Return the type that stores each value exactly, None if there is none.
 
     `empty` is the type of objects without fields.
     """
@@ -94,7 +94,7 @@ def type_of_objects(objects, level, empty):
 
 
 def value_of(value, of):
-    """Return what a column of a type has for a value; JSON as it is written without space."""
+    """Return the value of a column of a type; JSON as it is written, without space."""
     if value is None:
         return None
     if of is None:
@@ -112,7 +112,7 @@ def value_of(value, of):
 
 
 def first_misfit(lines, name):
-    """Return the first answer, from 1, with which those so far have no type in common."""
+    """Return the number, from 1, of the first answer that shares no type with those before it."""
     rows = [record(parsed(line)) for line in lines]
     for count in range(1, len(rows) + 1):
         values = [row.get(name) for row in rows[:count]]
@@ -122,7 +122,7 @@ def first_misfit(lines, name):
 
 
 def same_json(one, other):
-    """Whether two texts of JSON have the same numbers, strings, keys in the same order."""
+    """Whether two JSON texts have the same numbers and strings, and keys in the same order."""
     return written(parsed(one)) == written(parsed(other))
 
 

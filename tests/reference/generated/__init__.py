@@ -1,1 +1,1 @@
-"""Queries and rows, made up so that the queries find something in the rows."""
+"""Generated queries and rows that fit each other."""

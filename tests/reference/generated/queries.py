@@ -1,7 +1,7 @@
-"""Queries of the core subset that mean something for generated rows.
+"""Generated queries of the core subset that fit generated rows.
 
-Every part is asked for as a kind (`number`, `text`, `truth`, `array`, `record`), and
-now and then something of another kind comes. `Maker` knows what ``@`` is: a row, one
+Every part is requested by kind (`number`, `text`, `truth`, `array`, `record`), and
+sometimes has another kind. `Maker` knows what ``@`` is: a row, one
 of its `us`, or a scalar.
 """
 
@@ -65,21 +65,21 @@ CASTS = ["int", "float", "number", "string", "bool", "array", "object", "null"]
 
 
 def is_constant(text):
-    """Tell whether an expression is made of literals only."""
+    """Whether an expression consists of literals only."""
     kinds = ast.Literal | ast.Negate | ast.ArrayLiteral
     return all(isinstance(node, kinds) for node in traversal.walk(parse(text)))
 
 
 @dataclass(frozen=True)
 class Here:
-    """What ``@`` is, and what stands before its fields."""
+    """The kind of ``@``, and the text before its fields."""
 
     shape: str
     before: str
 
 
 class Maker:
-    """Makes the text of a query, part by part; `rooted` if ``$`` is a row."""
+    """Generator of queries, part by part; `rooted`: ``$`` is a row."""
 
     def __init__(self, draw, here, *, rooted=True):
         self.draw = draw
@@ -90,21 +90,21 @@ class Maker:
         self.quoted = False
 
     def one_of(self, *choices):
-        """Take one of some texts, or of some functions that make texts."""
+        """Choose one of several texts, or of functions that make texts."""
         chosen = self.draw(st.sampled_from(choices))
         return chosen if isinstance(chosen, str) else chosen()
 
     def maybe(self):
         return self.draw(st.booleans())
 
-    # What is there
+    # Paths
 
     def field(self, kind):
-        """Make a path to something that is likely of a kind."""
+        """Make a path to a value that is usually of a kind."""
         if self.rooted and self.draw(st.integers(0, 5)) == 5:
             return "$." + self.one_of(*FIELDS["row"][kind])
         if self.outer and self.draw(st.integers(0, 4)) == 4:
-            # What a lambda or a loop leaves alone.
+            # A lambda with a parameter and a loop leave ``@`` unchanged.
             here = self.draw(st.sampled_from(self.outer))
             return here.before + self.one_of(*FIELDS[here.shape][kind])
         names = [name for name, of in self.variables if of == kind]
@@ -116,7 +116,7 @@ class Maker:
 
     @contextmanager
     def inside(self, shape, before, *, named=False):
-        """Be about something else for a while; `named`: what was there is in sight."""
+        """Change the kind of ``@`` in the block; `named`: the old fields stay visible."""
         here, outer = self.here, self.outer
         seen = [] if here.shape == "scalar" else [here]
         self.outer = [*seen, *outer] if named else []
@@ -139,7 +139,7 @@ class Maker:
         before = {"@": "@.", "bare": "", "dot": "."}[form]
         with self.inside(shape, "@" if shape == "scalar" else before):
             body = make()
-        # A constant that says nothing of the element is refused, unless in a lambda.
+        # A constant instead of a condition is refused, except in a lambda.
         return f"{name} => {body}" if is_constant(body) else body
 
     @contextmanager
@@ -149,7 +149,7 @@ class Maker:
         self.variables.pop()
 
     def part(self, kind, depth):
-        """Make an expression of a kind, or rarely of another one."""
+        """Make an expression of a kind, rarely of another kind."""
         if self.draw(st.integers(0, 11)) == 11:
             kind = self.draw(st.sampled_from(KINDS))
         if depth <= 0:
@@ -499,7 +499,7 @@ class Maker:
         return self.one_of("0", "1", "2", "-1", "-2", "7")
 
     def choice(self, kind, depth):
-        """Make what is one of several things, by some rule."""
+        """Make an expression of a kind with a condition, a name or a match."""
 
         def part():
             return self.part(kind, depth)
@@ -574,7 +574,7 @@ class Maker:
         )  # fmt: skip
 
     def write(self, depth):
-        """Make the document with a change."""
+        """Make a write to the document."""
         path = self.one_of(
             "x", "o.a", "o.b.c", "nope.a", "us[*].v", "us[* if v > 1].v", "t[0]", "s"
         )
@@ -607,12 +607,12 @@ SAME_SIDES = "both sides are the same value"
 
 
 def queries(depth=3):
-    """Make a query about one row."""
+    """Make a row query."""
     return _queries(depth).filter(lambda query: not is_refused(query))
 
 
 def conditions(depth=2):
-    """Make a query about one row that tells something of it."""
+    """Make a row query whose answer is a condition of the row."""
     return _conditions(depth).filter(lambda query: not is_refused(query))
 
 

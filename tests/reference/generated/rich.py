@@ -1,4 +1,4 @@
-"""Rows that have something in every field, for queries that generated rows give nothing."""
+"""Rows with a value in every field, for queries without an answer on generated rows."""
 
 from __future__ import annotations
 

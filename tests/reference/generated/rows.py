@@ -1,4 +1,4 @@
-"""Rows with the fields that generated queries ask for, and files of them.
+"""Generated rows with the fields of generated queries, and files of them.
 
 A row has numbers (`id`, `x`, `y`), a text (`s`), a bool (`ok`), null (`n`), an array
 (`t`), an array of objects (`us`, of `id`, `g`, `v`), an object (`o`) and anything
@@ -35,7 +35,7 @@ INTEGERS = st.one_of(
         [2**53 + 1, 2**63 - 1, -(2**63), 2**63, 12345678901234567890, -(10**30)]
     ),
 )
-# As text, so that what is written in several ways is there in several ways.
+# Text, so that equal values occur in several spellings.
 NUMBER_TEXTS = st.one_of(
     st.integers(-3, 5).map(str),
     st.integers(-3, 5).map(str),
@@ -78,7 +78,7 @@ ANYTHING = st.recursive(
 
 
 def mostly(usual):
-    """Return what is usual, now and then anything else."""
+    """Return usual values, and sometimes others."""
     return st.one_of(usual, usual, usual, usual, ANYTHING)
 
 
@@ -120,7 +120,7 @@ FULL_ROWS = object_of(
 )
 
 
-# As a function: the text of this strategy, which hypothesis asks for, is endless.
+# A function, since the `repr` of this strategy, which hypothesis needs, is endless.
 @st.composite
 def rows(draw):
     """Make the JSON text of a row."""
@@ -136,7 +136,7 @@ ENDS = st.sampled_from([b"\n", b"\n", b"\n", b"\r\n"])
 
 @st.composite
 def files(draw, lines):
-    """Make a file of few lines, some of them blank; the last one may not end."""
+    """Make a file of few lines, some blank; the last line may be unterminated."""
     rows = draw(st.lists(lines, max_size=8))
     for blank in draw(st.lists(BLANK_LINES, max_size=2)):
         rows.insert(draw(st.integers(0, len(rows))), blank)
@@ -155,7 +155,7 @@ def large_files(draw, size):
         )
     )
     if draw(st.booleans()):
-        # A long line needs more than one read, however it falls.
+        # A long line needs more than one read at any position.
         rows.append(b'{"id": 7, "pad": "' + b"x" * draw(st.integers(1, 90_000)) + b'"}')
     if draw(st.booleans()):
         rows.append(draw(BAD_LINES))

@@ -1,4 +1,4 @@
-"""Queries about all rows, in both spellings: of the array of rows, and behind ``$.rows()``."""
+"""Generated stream queries in both spellings: on the array of rows, and after ``$.rows()``."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ COUNTS = ["0", "1", "2", "3", "7", "2000"]
 
 
 class StreamMaker:
-    """Makes the stages of a query; ``@`` is a row until a `map` makes it something else."""
+    """Generator of the stages of a query; ``@`` is a row until a `map` changes it."""
 
     def __init__(self, draw, *, of_rows):
         self.draw = draw
         self.shape = "row"
-        # Of the array of all rows, ``$`` is that array.
+        # On the array of all rows, ``$`` is that array.
         self.maker = Maker(draw, Here("row", ""), rooted=of_rows)
 
     def choose(self, *choices):
@@ -29,7 +29,7 @@ class StreamMaker:
 
     def argument(self, kind):
         if self.maker.rooted and self.draw(st.integers(0, 4)) == 4:
-            # Behind ``$.rows()``, ``$`` is the element.
+            # After ``$.rows()``, ``$`` is the element.
             return self.about("$." if self.shape == "row" else "$", kind)
         return self.maker.each(
             self.shape, lambda: self.maker.part(kind, 1), outer=False
@@ -41,7 +41,7 @@ class StreamMaker:
         return f"e => {made}" if is_constant(made) else made
 
     def row_by_row(self):
-        """Make a stage that one row after the other passes through."""
+        """Make a stage that runs row by row."""
         return self.choose(
             lambda: f"filter({self.argument('truth')})",
             self.mapped,
@@ -92,7 +92,7 @@ class StreamMaker:
 
 
 def stream_queries(*, of_rows):
-    """Make a query about all rows."""
+    """Make a stream query."""
     made = _stream_queries(of_rows=of_rows)
     return made.filter(lambda query: not is_refused(query))
 

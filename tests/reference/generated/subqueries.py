@@ -1,6 +1,6 @@
-"""Queries with sub-queries over all rows inside of every construct.
+"""Generated queries with sub-queries over all rows inside every construct.
 
-Names of values are those of fields, so that one taken for the other shows.
+Names of values equal names of fields, so that a confusion of both shows.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class SubqueryMaker:
         root = self.one_of("$", "$", *self.streams()) if self.named else "$"
         if root == "$" and self.of_rows:
             root = "$.rows().reverse()" if self.rarely() else "$.rows()"
-        # Behind a name, ``$`` is beyond the reference.
+        # After a name, ``$`` is beyond the reference.
         self.rooted = self.of_rows and root.startswith("$")
         for _ in range(self.draw(st.integers(0, 2))):
             root += "." + self.stage()
@@ -115,12 +115,12 @@ class SubqueryMaker:
         )
 
     def by_name(self, other):
-        # Of the array of all rows, a field in a lambda is one of all rows.
+        # On the array of all rows, a field in a lambda is a field of all rows.
         self.may_be_refused = self.may_be_refused or not self.of_rows
         return f"e => e.id == {other}"
 
     def question_inside(self):
-        # It is refused behind rows().
+        # It is refused after rows().
         if self.of_rows:
             if not self.rarely():
                 return "id"
@@ -130,7 +130,7 @@ class SubqueryMaker:
     def field(self):
         return self.one_of("id", "v", "n", "s", "1", "2")
 
-    # Around them
+    # Expressions around sub-queries
 
     def around(self, depth):
         """Make an expression of sub-queries, names and constants."""
@@ -171,14 +171,14 @@ class SubqueryMaker:
             "null",
             "'a'",
             "(2 > 1)",
-            # Behind rows(), a write would be one to a row.
+            # After rows(), a write would change a row.
             lambda: "3" if self.of_rows or not self.rarely() else self.write(),
             # A field of nothing is refused.
             lambda: self.of_nothing() if self.rarely() and self.rarely() else "2",
         )
 
     def write(self):
-        """Make all rows with a change."""
+        """Make a write to all rows."""
         place = self.one_of("[0].v", "[*].v", "[-1]", "[* if id > 1].n", "..v")
         change = self.one_of("set(0)", "set($.count())", "delete()", "modify(1)")
         return f"$.{change}" if self.rarely() else f"${place}.{change}"
@@ -249,6 +249,6 @@ def subqueries(draw, *, of_rows, depth=2):
     maker = SubqueryMaker(draw, of_rows=of_rows)
     made = maker.around(depth)
     if of_rows and "rows()" not in made:
-        # It would be about each row.
+        # It would be a row query.
         made = f"[{made}, $.rows().count()]"
     return made, maker.may_be_refused

@@ -1,6 +1,6 @@
-"""Documents, and queries that change them: by chains from ``$``, by ``patch`` and by ``update``.
+"""Generated documents and writes: chains from ``$``, ``patch`` and ``update``.
 
-Keys are few, so that paths lead somewhere, and every kind of value stands in the way of some.
+There are few keys, so that paths exist, and some paths cross every kind of value.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ TEXT_PATHS = ["a", "a.b", "us[*].v", "us[0].k", "xs[-1]", "o.k", "us.v", "k.a"]
 
 
 class WriteMaker:
-    """Makes the text of a query that changes something."""
+    """Generator of writes."""
 
     def __init__(self, draw):
         self.draw = draw
 
     def one_of(self, *choices):
-        """Take one of some texts, or of some functions that make texts."""
+        """Choose one of several texts, or of functions that make texts."""
         chosen = self.draw(st.sampled_from(choices))
         return chosen if isinstance(chosen, str) else chosen()
 
@@ -76,7 +76,7 @@ class WriteMaker:
         return "".join(made).replace("TEST", self.one_of(*TESTS))
 
     def place(self):
-        """Make a path that is nearly always one of places."""
+        """Make a path, nearly always one of places."""
         rare = self.draw(st.integers(0, 5))
         return self.path(
             PLACES + (NO_PLACES * 2 if rare == 5 else COMPUTED if rare == 4 else [])
@@ -146,11 +146,11 @@ class WriteMaker:
 
 @st.composite
 def write_queries(draw):
-    """Make a query that changes a document."""
+    """Make a write to a document."""
     return WriteMaker(draw).query()
 
 
 @st.composite
 def stream_writes(draw):
-    """Make a query that changes the array of all rows."""
+    """Make a write to the array of all rows."""
     return WriteMaker(draw).chain_of_rows()

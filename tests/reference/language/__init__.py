@@ -1,5 +1,5 @@
-"""The query language by its definition: slow, obvious, and written without the engine.
+"""Reference of the query language: slow, obvious, and independent of the engine.
 
-What is here is the core of the language. A query that needs more raises
-`NotInSubset`, so that nobody takes a guess for an answer.
+It implements the core of the language. A query that needs more raises
+`NotInSubset`, so that every answer is certain.
 """

@@ -1,4 +1,4 @@
-"""The arguments of a call, each read in the way the method asks for."""
+"""The arguments of a call: each method reads them as values, functions or names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Arguments:
-    """What stands between the parentheses, not yet evaluated.
+    """The unevaluated arguments between the parentheses.
 
     `of_rows`: the elements are rows of a source, each its own ``$``.
     """
@@ -37,21 +37,21 @@ class Arguments:
         return len(self.args)
 
     def check(self, least, most=None):
-        """Refuse another number of arguments, and arguments by name."""
+        """Raise if the number of arguments is wrong, or an argument has a name."""
         if any(arg.name is not None for arg in self.args):
             raise NotInSubset("an argument by name")
         if not least <= len(self.args) <= (least if most is None else most):
             raise QueryError(f"{len(self.args)} arguments")
 
     def value(self, place):
-        """Evaluate an argument where the call stands."""
+        """Evaluate an argument in the scope of the call."""
         node = self.args[place].value
         if isinstance(node, ast.Lambda | ast.Delete):
             raise NotInSubset(type(node).__name__)
         return self.evaluate(node, self.scope)
 
     def whole(self, place):
-        """Evaluate an argument that counts something."""
+        """Evaluate an argument that is a count."""
         number = whole(self.value(place))
         if number is None:
             raise QueryError("a count must be a whole number")
@@ -73,7 +73,7 @@ class Arguments:
             raise NotInSubset("a lambda of several values")
 
         def apply(element):
-            # What a lambda names leaves ``@`` alone; a row of a source is ``$`` as well.
+            # A lambda with a parameter does not change ``@``; a row of a source is ``$`` as well.
             inner = self._about(scope, element) if self.of_rows else scope
             return self.evaluate(
                 function.body, inner.knowing(bound(function.params[0], element))
@@ -82,7 +82,7 @@ class Arguments:
         return apply
 
     def condition(self):
-        """Return whether all arguments are truthy, as a function of an element."""
+        """Return the conjunction of all arguments, as a function of an element."""
         tests = [self.each(place) for place in range(len(self.args))]
         return lambda element: all(truthy(test(element)) for test in tests)
 
@@ -100,7 +100,7 @@ class Arguments:
         return apply
 
     def names(self):
-        """Return arguments that name keys: bare names mean themselves."""
+        """Return arguments that name keys: a bare name is a key."""
         return [self.name(arg.value) for arg in self.args]
 
     def name(self, node):

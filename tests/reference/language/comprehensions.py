@@ -1,4 +1,4 @@
-"""The turns of the loops in a comprehension."""
+"""The iterations of the loops in a comprehension."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tests.reference.language.values import QueryError, truthy
 
 
 def turns(loops, scope, evaluate):
-    """Yield what each turn of the innermost loop can see."""
+    """Yield the scope of each iteration of the innermost loop."""
     if not loops:
         yield scope
         return
@@ -18,7 +18,7 @@ def turns(loops, scope, evaluate):
 
 
 def elements(source):
-    """Return what a loop goes over."""
+    """Return the elements of a loop."""
     if isinstance(source, list):
         return source
     if isinstance(source, dict):

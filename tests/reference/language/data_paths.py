@@ -1,4 +1,4 @@
-"""Paths that come as text, such as ``a.b[0]``: only those of names and positions."""
+"""Paths in a text, such as ``a.b[0]``: only names and positions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def segments(path):
 
 
 def is_there(value, path):
-    """Tell whether a path leads to anything, null or not."""
+    """Whether the value at a path exists; it may be null."""
     for segment in segments(path):
         if isinstance(segment, int):
             if not isinstance(value, list) or segment >= len(value):
@@ -30,7 +30,7 @@ def is_there(value, path):
 
 
 def reached(value, path):
-    """Return what a path leads to, or None."""
+    """Return the value at a path, or None."""
     if not is_there(value, path):
         return None
     for segment in segments(path):

@@ -79,7 +79,7 @@ def _name(node, scope):
 
 
 def _all(nodes, scope):
-    """Compute what may not be needed, in that manner."""
+    """Evaluate expressions that may not be needed, if the manner is `eager`."""
     if scope.manner == "eager":
         for node in nodes:
             evaluate(node, scope)
@@ -124,7 +124,7 @@ def _call(node, scope):
 
 
 def _defined(node, function, scope):
-    """Return what a function of the query gives for its arguments."""
+    """Return the result of a function of the query for its arguments."""
     params = function.function.params
     if any(arg.name is not None for arg in node.args) or len(params) != len(node.args):
         raise NotInSubset("arguments by name")
@@ -136,7 +136,7 @@ def _defined(node, function, scope):
 
 def _negate(node, scope):
     if isinstance(node.operand, ast.Literal) and type(node.operand.value) is int:
-        # The least integer is written with a number that is none.
+        # The number in the text of the least integer is not an integer.
         return read_number(str(-node.operand.value))
     return operators.negate(evaluate(node.operand, scope))
 
@@ -223,7 +223,7 @@ def _pipe(node, scope):
         if isinstance(stage, ast.Bind):
             scope = scope.knowing(bound(stage.target, value))
         elif is_write(stage) and is_write(before):
-            # Writes to the document one after the other add up.
+            # Consecutive writes to the document accumulate.
             value = written(stage, scope.at(value), value, evaluate)
         else:
             value = _stage(stage, scope.at(value))
@@ -232,7 +232,7 @@ def _pipe(node, scope):
 
 
 def _named_later(node, scope):
-    """Return the first value with a name, which is computed where the name is used.
+    """Return the scope with the first named value, which is computed where it is used.
 
     If it fails, ``@`` has no value in the next stage: only a stage that uses it fails as well.
     """
@@ -315,7 +315,7 @@ def _object(node, scope):
 
 
 def _entry(entry, scope):
-    """Return what one entry adds to an object."""
+    """Return the fields that one entry adds to an object."""
     match entry:
         case ast.Shorthand(name):
             value = _name(entry, scope)

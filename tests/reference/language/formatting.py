@@ -1,4 +1,4 @@
-"""What ``{value:spec}`` in an f-string gives: Python's own formats of Python's own values."""
+"""``{value:spec}`` in an f-string, by Python's own formats."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def formatted(value, spec):
 
 
 def _as_python(value, parts):
-    """Return what Python formats in the place of a value."""
+    """Return the Python value to format in place of a value."""
     kind = parts["kind"]
     if not is_number(value):
         if kind not in {None, "s"} or _is_about_digits(parts):
@@ -62,7 +62,7 @@ def _as_python(value, parts):
 
 
 def _for_python(value, parts):
-    """Return the format with what Python means otherwise."""
+    """Return the format, translated where Python differs."""
     spec = parts.string
     if is_number(value) and parts["kind"] is None:
         if parts["precision"] is not None:

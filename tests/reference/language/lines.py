@@ -50,7 +50,7 @@ class LineFailed(Exception):  # noqa: N818
 
 @dataclass
 class Result:
-    """The answers, the lines that failed, and how many lines there were of each kind."""
+    """The answers, the lines that failed, and the number of lines of each kind."""
 
     answers: list[Any] = field(default_factory=list)
     failed: list[Line] = field(default_factory=list)
@@ -67,7 +67,7 @@ class Result:
 
 
 def lines_of(files, *, reverse=False):
-    """Return the lines of all files, or from the last to the first."""
+    """Return the lines of all files, with `reverse` from the last to the first."""
     lines = [
         Line(file, number, offset, content)
         for file, data in enumerate(files)
@@ -90,7 +90,7 @@ def ask_each(
     distinct_by=None,
     limit=None,
 ):
-    """Ask every row by itself; with `match`, the answers are the lines as they are."""
+    """Run a row query; with `match`, the answers are unchanged lines."""
     tree = parser.parse(query)
     key_tree = None if distinct_by is None else parser.parse(distinct_by)
     result, seen = Result(), set()
@@ -127,10 +127,10 @@ def _about(tree, row):
 
 
 def ask_all(query, files, *, skip, reverse=False):
-    """Return the answers to a question about all rows, and the lines that failed.
+    """Return the answers of a stream query, and the lines that failed.
 
-    A line that fails is passed over with `skip`, else it is raised as `LineFailed`.
-    What fails behind the rows is a `QueryError`.
+    With `skip`, a line that fails is skipped, else it raises `LineFailed`.
+    A failure after the rows is a `QueryError`.
     """
     path = parser.parse(query)
     steps = list(path.steps) if isinstance(path, ast.Path) else []
@@ -148,7 +148,7 @@ def ask_all(query, files, *, skip, reverse=False):
 
 
 def ask_whole(query, rows, *, of_rows, manner="plain"):
-    """Return the answer to any query about all rows, which are all at hand.
+    """Return the answer of any query over all rows, which are in memory.
 
     `of_rows`: only ``$.rows()`` reaches them, else ``$`` is the array of them.
     """
@@ -172,7 +172,7 @@ WHOLE = {"sort", "sort_by", "reverse", "flatten"}
 
 
 def gives_lines(steps):
-    """Tell whether what the last step gives is a stream, or a single value."""
+    """Whether the last step gives a stream, and not a single value."""
     if not steps or isinstance(steps[-1], ast.Slice):
         return True
     last = steps[-1]
@@ -184,7 +184,7 @@ def gives_lines(steps):
 
 
 class Stream:
-    """The rows, each with its line, gone through one after the other."""
+    """The rows with their lines, read one after the other."""
 
     def __init__(self, lines, *, skip):
         self.skip = skip
@@ -207,13 +207,13 @@ class Stream:
         if not self.skip:
             raise LineFailed(line)
         if line in self.several:
-            # Its other elements do not count either, but may have been taken by now.
+            # Its other elements must not count either, but may be in the answers already.
             raise NotInSubset("a row that fails by one of its elements")
         self.failed.append(line)
 
     def written(self, path):
-        """Return all rows with a change: of each by itself, if that is what the path says."""
-        # A computed key is about what stands around the path, which is all rows.
+        """Return all changed rows: row by row if the path begins with all elements."""
+        # A computed key is evaluated outside of the path, on all rows.
         mentions_all = any(
             isinstance(part, ast.Root | ast.Computed)
             for part in (*path.steps, *_arguments(path))
@@ -230,7 +230,7 @@ class Stream:
         return made
 
     def through(self, steps, *, of_rows):
-        """Take the steps that are about one row after the other, return the others."""
+        """Apply the steps that run row by row; return the others."""
         for place, step in enumerate(steps):
             if not isinstance(step, ast.Method):
                 break
@@ -248,7 +248,7 @@ class Stream:
         return steps[place:]
 
     def _with_keys(self, step, of_rows):
-        """Yield the elements whose keys can be computed."""
+        """Yield the elements with computable keys."""
         keys = tuple(arg.value for arg in step.args)
         if any(isinstance(key, ast.Lambda) and len(key.params) > 1 for key in keys):
             return self.value
@@ -261,7 +261,7 @@ class Stream:
         return self._keyed(self.value, keyed)
 
     def _keyed(self, source, keyed):
-        # Every row has all its keys computed before the next one has.
+        # All keys of a row are computed before those of the next row.
         together = self.each(source, lambda value: [key(value) for key in keyed])
         for line, value, _keys in together:
             yield line, value
@@ -276,7 +276,7 @@ class Stream:
         return STAGES[step.name](self, self.value, arguments)
 
     def each(self, source, function):
-        """Yield each element with its line and what a function makes of it."""
+        """Yield each element with its line and the result of a function."""
         for line, value in source:
             try:
                 made = function(value)
@@ -313,7 +313,7 @@ class Stream:
         return ((line, value) for line, value in source if value is not None)
 
     def _added(self, arguments):
-        """Yield what is added: a row with an element that cannot be fails."""
+        """Yield the addends; an element that cannot be added fails its row."""
         arguments.check(0, 1)
         made = arguments.each(0) if arguments else (lambda value: value)
 
@@ -324,7 +324,7 @@ class Stream:
         return (term for _line, _value, term in self.each(self.value, checked))
 
     def _reduced(self, step, of_rows):
-        """Make one value of the stream: what its method makes of plain elements."""
+        """Return the value that a method makes of the elements of the stream."""
         arguments = Arguments(step.args, NOTHING, evaluate, of_rows)
         if step.name in {"sum", "avg"}:
             return METHODS[step.name](Lazy(self._added(arguments)), NO_ARGUMENTS)
@@ -348,7 +348,7 @@ class Stream:
 
 
 def without_sign(key):
-    """Return a key without the minus that turns its order round."""
+    """Return a key without the minus sign that reverses its order."""
     if isinstance(key, ast.Lambda):
         return replace(key, body=without_sign(key.body))
     return key.operand if isinstance(key, ast.Negate) else key

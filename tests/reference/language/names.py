@@ -1,4 +1,4 @@
-"""Which names are methods of the language, known to the reference or not."""
+"""The names of all methods of the language, including those unknown to the reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arithmetic, comparisons and casts of values that are there already."""
+"""Arithmetic, comparisons and casts of computed values."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def compared(operator, left, right) -> bool:
 
 
 def number_of(text):
-    """Return the number that a text is, or None."""
+    """Return the number in a text, or None."""
     if WHOLE.fullmatch(text):
         return read_number(str(int(text)))
     if not DECIMAL.fullmatch(text):

@@ -1,4 +1,4 @@
-"""Whether a value fits a pattern, and the names it gets by that."""
+"""Pattern matching: whether a value fits, and the names that it binds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tests.reference.language.values import equal, exact, is_number, kind_of
 
 
 def fit(pattern, value):
-    """Return the names that the pattern gives to parts of `value`, None if it does not fit."""
+    """Return the names that a pattern binds to parts of `value`, None if it does not fit."""
     return FITTING[type(pattern)](pattern, value)
 
 

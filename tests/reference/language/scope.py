@@ -1,4 +1,4 @@
-"""What an expression can see: ``$``, ``@`` and the names given to values."""
+"""The scope of an expression: ``$``, ``@`` and named values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.reference.language.values import NotInSubset, QueryError
 
 @dataclass(frozen=True)
 class Closure:
-    """A lambda under a name, and what it could see where it was written."""
+    """A named lambda with the scope of its definition."""
 
     function: ast.Lambda
     scope: Scope
@@ -19,32 +19,32 @@ class Closure:
 
 @dataclass(frozen=True)
 class Later:
-    """A value under a name that is computed where it is used."""
+    """A named value that is computed where it is used."""
 
     node: ast.Node
     scope: Scope
 
 
 NO_HOLDER = object()
-"""The holder where nothing is changed."""
+"""The value of `Scope.holder` outside of a change."""
 
 
 class RowsOnly(list):
-    """All rows, which only ``$.rows()`` reaches: ``$`` by itself is no row."""
+    """All rows, which only ``$.rows()`` reaches: ``$`` by itself is not a row."""
 
 
 NO_ROW = object()
-"""What ``@`` is where no row is meant."""
+"""The value of ``@`` outside of rows."""
 
 
 @dataclass(frozen=True)
 class Scope:
-    """All that is in sight; a name that is no variable is a field of `current`.
+    """All visible names; a name that is not a variable is a field of `current`.
 
-    In a change it is a field of `holder`, and one of the names in `needed` must be there.
+    In a change it is a field of `holder`, and a name in `needed` must exist.
 
-    `manner`: ``eager`` also computes the branches that are not chosen, ``lazy`` computes what
-    has a name only where it is used; an engine may do either. `in_stage`: of ``$.rows()``.
+    `manner`: ``eager`` also computes the branches that are not chosen, ``lazy`` computes a
+    named value only where it is used; an engine may do either. `in_stage`: of ``$.rows()``.
     """
 
     root: Any
@@ -56,11 +56,11 @@ class Scope:
     needed: frozenset[int] = frozenset()
 
     def at(self, value):
-        """Return the same scope, about another value."""
+        """Return the same scope with another `@`."""
         return replace(self, current=value, holder=NO_HOLDER)
 
     def changing(self, old, holder, needed):
-        """Return the same scope, in a change of an old value that an object holds."""
+        """Return the same scope inside a change of the old value in an object."""
         return replace(self, current=old, holder=holder, needed=needed)
 
     def knowing(self, names):
@@ -68,7 +68,7 @@ class Scope:
         return replace(self, variables={**self.variables, **names})
 
     def value_of(self, node):
-        """Return what a name stands for, which is written by itself or as a shorthand."""
+        """Return the value of a name, written by itself or as a shorthand."""
         name = node.name
         if name in self.variables:
             value = self.variables[name]
@@ -87,7 +87,7 @@ class Scope:
 
 
 def bound(target, value):
-    """Return the names that a target gives to a value and its parts."""
+    """Return the names that a target binds to a value and its parts."""
     match target:
         case ast.Variable(name):
             return {name: value}

@@ -1,7 +1,7 @@
-"""Following the steps of a path.
+"""Evaluation of the steps of a path.
 
-Methods that go over elements one by one give a `Lazy`: the next method takes of it
-what it needs, and what nobody takes is never computed, so it cannot fail.
+Methods that take elements one by one return a `Lazy`: the next method takes only the
+elements that it needs; the others are never computed, so they cannot fail.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.reference.language.writes import changed, is_update, is_write
 
 
 def follow(path, scope, evaluate):
-    """Return the value that a path leads to."""
+    """Return the value of a path."""
     return settled(_followed(path, scope, evaluate))
 
 
@@ -50,7 +50,7 @@ def _followed(path, scope, evaluate):
 
 
 def later(node, scope):
-    """Return what stands under a name that is computed where it is used, else the name."""
+    """Return the value of a name that is computed where it is used, else the name."""
     while isinstance(node, ast.Name):
         value = scope.variables.get(node.name)
         if not isinstance(value, Later):
@@ -64,14 +64,14 @@ ONE = {"find", "find_first", "find_one", "first", "last", "nth"}
 
 
 def gives_one(step):
-    """Tell whether a step gives one of the elements before it."""
+    """Whether a step returns one of the elements before it."""
     if not isinstance(step, ast.Method) or step.name not in ONE:
         return False
     return not (step.name in {"first", "last"} and step.args)
 
 
 def _is_of_holder(path, scope):
-    """Tell whether ``has(k)`` or ``missing(k)`` stands in a change, without a receiver."""
+    """Whether a path is ``has(k)`` or ``missing(k)`` in a change, without a receiver."""
     implied = isinstance(path.base, ast.Current) and (
         path.base.span.start == path.base.span.end
     )
@@ -85,7 +85,7 @@ def _is_of_holder(path, scope):
 
 
 class Walk:
-    """One way through the steps of a path."""
+    """One evaluation of the steps of a path."""
 
     def __init__(self, scope, evaluate, of_rows):
         self.scope = scope
@@ -103,7 +103,7 @@ class Walk:
                     and gives_one(steps[place - 1])
                     and kind_of(value) not in {"null", "array"}
                 ):
-                    # It is what the step before gave already.
+                    # The step before has already returned the first element.
                     continue
                 value = self.method(value, step)
             else:
@@ -188,7 +188,7 @@ def sliced(value, step):
 
 
 def everything_under(value, key):
-    """Yield every value under a key: that of an object before those inside it."""
+    """Yield every value of a key: that of an object before those inside it."""
     if isinstance(value, dict):
         if key in value:
             yield value[key]

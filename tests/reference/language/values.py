@@ -1,4 +1,4 @@
-"""Values: JSON text to Python and back, and what the language says of every value.
+"""Values: JSON text to Python and back, truth, equality and order.
 
 An integer that fits 64 bits is an int. Any other number in a text is `Written`: a
 double that knows how it was written, as long as nothing is computed with it.
@@ -19,11 +19,11 @@ class QueryError(Exception):
 
 
 class NotInSubset(Exception):  # noqa: N818
-    """The query needs something that the reference does not know."""
+    """The query needs a construct that the reference does not implement."""
 
 
 class Written(float):
-    """A number that stands in a text as `text`."""
+    """A number with its spelling `text`."""
 
     text: str
 
@@ -34,12 +34,12 @@ class Written(float):
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is written as an integer."""
+        """Whether the number is written as an integer."""
         return self.text.lstrip("-").isdigit()
 
 
 def exact(number):
-    """Return a number to compare with others: no digit of what was written is lost."""
+    """Return a number for comparison, with all written digits."""
     if not isinstance(number, Written):
         return number
     if number.is_whole:
@@ -60,22 +60,22 @@ def _double(number):
 
 
 def finite(number):
-    """Return a computed double; one that is no number is an error."""
+    """Return a computed double; infinity and NaN are errors."""
     if not math.isfinite(number):
         raise QueryError("no finite number")
     return number
 
 
 def read_number(text):
-    """Return the number that stands in a JSON text."""
+    """Return the number in a JSON text."""
     if text.lstrip("-").isdigit() and LEAST <= int(text) <= GREATEST:
-        # There is no negative zero among the integers.
+        # Integers have no negative zero.
         return Written(text) if text == "-0" else int(text)
     return Written(text)
 
 
 def read(text: bytes | str):
-    """Return the value of a JSON text; of equal keys the last one counts."""
+    """Return the value of a JSON text; of equal keys the last one wins."""
     try:
         return json.loads(
             text, parse_int=read_number, parse_float=read_number, parse_constant=_refuse
@@ -131,7 +131,7 @@ def whole(value):
     number = exact(value)
     if isinstance(number, float) and not number.is_integer():
         return None
-    # What is beyond all positions is as good as the last one.
+    # A number beyond all positions is limited to the last one.
     return max(LEAST, min(GREATEST, int(number)))
 
 
@@ -151,7 +151,7 @@ def truthy(value) -> bool:
 
 
 def identity(value):
-    """Return what equal values have in common, whatever the order of their keys."""
+    """Return a hashable value that is the same for equal values, for any order of keys."""
     if isinstance(value, list):
         return "array", tuple(map(identity, value))
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""``patch``, and chains from ``$`` that end in a write: a value with some places changed.
+"""Writes: ``patch``, and chains from ``$`` that end in a write.
 
 In a change, ``@`` is the old value, and a bare name is a field of the object that holds the
 place: of the element, or of the whole value, where no object holds it.
@@ -26,7 +26,7 @@ PLACES = (ast.Field, ast.Index, ast.Computed, ast.Descend)
 
 
 def is_write(node):
-    """Tell whether an expression is the whole document with a change."""
+    """Whether an expression is the whole document with a change."""
     if not isinstance(node, ast.Path) or not isinstance(node.base, ast.Root):
         return False
     *before, last = node.steps
@@ -43,7 +43,7 @@ def is_write(node):
 
 
 def after_first_write(node):
-    """Return the path up to its first write, and the steps that go on with the document.
+    """Return the path up to its first write, and the later steps on the document.
 
     None if no step changes the document, or only the last one does.
     """
@@ -61,17 +61,17 @@ def after_first_write(node):
 
 
 def changes(step):
-    """Tell whether a step is a write, of the document or of a value."""
+    """Whether a step is a write, of the document or of a value."""
     return isinstance(step, ast.Method) and step.name in WRITES | {"deep_merge"}
 
 
 def ends_in_write(node):
-    """Tell whether an expression is a chain from anywhere that ends in a write."""
+    """Whether an expression is a chain that ends in a write."""
     return isinstance(node, ast.Path) and changes(node.steps[-1])
 
 
 def begins_at_field(node, scope):
-    """Tell whether a write that is about a document begins at one of its fields."""
+    """Whether a write to a document begins at one of its fields."""
     if not isinstance(node, ast.Path):
         return False
     *path, last = node.steps
@@ -95,7 +95,7 @@ def _changes_document(step):
 
 
 def is_update(step):
-    """Tell whether an update names the places that it changes."""
+    """Whether an update names the places that it changes."""
     return (
         isinstance(step, ast.Method)
         and step.name == "update"
@@ -111,13 +111,13 @@ def _is_place(step):
 
 
 def written(node, scope, document, evaluate):
-    """Return `document` with what a chain of `is_write` changes."""
+    """Return `document` with the changes of a chain of `is_write`."""
     *path, method = node.steps
     return changed(document, path, method, scope, evaluate)
 
 
 def changed(document, path, method, scope, evaluate):
-    """Return a value with what a method changes at the places of a path."""
+    """Return a value with the changes of a method at the places of a path."""
     if any(arg.name is not None for arg in method.args):
         raise NotInSubset("an argument by name")
     edits = _edits(list(path), method)
@@ -134,7 +134,7 @@ def patched(node, scope, evaluate):
 
 @dataclass
 class Edit:
-    """A value for all places of a path, as long as a condition holds."""
+    """A new value for all places of a path where a condition holds."""
 
     path: list[Any]
     value: ast.Node
@@ -165,13 +165,13 @@ def _edits(path, method):
 
 @dataclass(frozen=True)
 class Merged:
-    """The old object with the fields of another one."""
+    """The old object, extended by the fields of another one."""
 
     other: ast.Node
 
 
 def _quoted(path):
-    """Return the steps of a path that is written as text, such as ``a.b[0]``."""
+    """Return the steps of a path in a text, such as ``a.b[0]``."""
     steps = []
     for name, index, every in re.findall(r"([^.\[\]]+)|\[(-?\d+)\]|\[(\*)\]", path):
         if name:
@@ -184,7 +184,7 @@ def _quoted(path):
 
 
 def _edited(before, edits, scope, evaluate):
-    """Make edits one after the other; what they say is about the value before all of them."""
+    """Apply edits in turn; their values are computed from the value before all edits."""
     for place, edit in enumerate(edits):
         if isinstance(edit.value, ast.Delete) and any(
             _may_meet(edit.path, later.path) for later in edits[place + 1 :]
@@ -200,7 +200,7 @@ def _edited(before, edits, scope, evaluate):
 
 
 def _fixed(step, scope, evaluate):
-    """Return a step whose key is known; a computed one is about what stands around the path."""
+    """Return a step with a known key; a computed key is evaluated outside of the path."""
     if not isinstance(step, ast.Computed):
         return step
     key = evaluate(step.key, scope)
@@ -212,7 +212,7 @@ def _fixed(step, scope, evaluate):
 
 
 def _may_meet(deleted, path):
-    """Tell whether a path may go through what was deleted, or past it."""
+    """Whether a path may meet a deleted place."""
     is_field = bool(deleted) and isinstance(deleted[-1], ast.Field)
     return (
         not is_field
@@ -222,9 +222,9 @@ def _may_meet(deleted, path):
 
 
 class Places:
-    """Going to the places of a path, in what a value is by now and in what it was.
+    """Traversal of the places of a path, in the changed value and in the old one.
 
-    Each method returns what a value becomes: `KEPT` if nothing in it is changed.
+    Each method returns the new value, or `KEPT` if nothing in it is changed.
     """
 
     def __init__(self, edit, scope, evaluate):
@@ -234,7 +234,7 @@ class Places:
         self.creates = not isinstance(edit.value, ast.Delete)
 
     def at(self, now, old, holder, path):
-        """Take the next step; `old` is what the value was, in the object `holder`."""
+        """Take the next step; `old` is the old value, in the object `holder`."""
         if not path:
             return self.made(old, holder)
         step, *rest = path
@@ -250,7 +250,7 @@ class Places:
         raise NotInSubset(type(step).__name__)
 
     def made(self, old, holder):
-        """Return what comes to a place."""
+        """Return the new value of a place."""
         scope = self.scope.changing(old, holder, written_as_they_are(self.edit.value))
         condition = self.edit.condition
         if condition is not None and not truthy(self.evaluate(condition, scope)):
@@ -322,7 +322,7 @@ class Places:
         return [element for element in elements if element is not GONE]
 
     def anywhere(self, now, old, key, rest):
-        """Change what is under a key, the inner ones first."""
+        """Change the values of a key at any depth, the inner ones first."""
         if isinstance(now, list):
             made = [
                 self.anywhere(element, element_of(old, place), key, rest)
@@ -355,7 +355,7 @@ def element_of(value, place):
 
 
 def written_as_they_are(value):
-    """Return the names in a change that must be there: their values are written as they are."""
+    """Return the names in a change that must exist, since their values are stored unchanged."""
     return frozenset(map(id, _must_be_there(value)))
 
 

@@ -1,7 +1,7 @@
 """The methods of the core subset, by name.
 
-Each takes its receiver and its `Arguments`. Only those in `streams` are given what
-is not computed yet.
+Each takes its receiver and its `Arguments`. Only those in `streams` get values that
+are not computed yet.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.reference.language.methods.times import TIMES
 
 
 def _on_values(method):
-    """Let a method be given values only."""
+    """Compute the receiver before a method."""
     return lambda receiver, arguments: method(settled(receiver), arguments)
 
 

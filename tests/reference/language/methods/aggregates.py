@@ -1,4 +1,4 @@
-"""Rows made of groups, places in an order, and statistics of numbers."""
+"""Aggregates of groups, ranks in an order, and statistics of numbers."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _aggregate(receiver, arguments):
     return _made(arguments, list(elements(receiver)))
 
 
-# Places
+# Ranks
 
 
 def _ranking(kind):
@@ -115,7 +115,7 @@ def _different(orders):
 
 
 class _Downwards:
-    """A key in the other direction."""
+    """A key in descending order."""
 
     def __init__(self, key):
         self.key = key
@@ -155,7 +155,7 @@ def _numbers(receiver, arguments, parameters=0):
 
 
 def _at(numbers, part):
-    """Return what stands at a part of the way from the least to the greatest."""
+    """Return the quantile of sorted numbers."""
     numbers = sorted(numbers, key=exact)
     if not numbers:
         return None

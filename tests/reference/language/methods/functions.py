@@ -1,4 +1,4 @@
-"""What is called without a receiver."""
+"""Functions, which are called without a receiver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Methods that need all elements at once."""
+"""Methods that need all elements."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _sort(receiver, arguments):
 
 
 def _sorted_when_needed(receiver, arguments):
-    """Yield elements in order; where none is needed, no key is computed."""
+    """Yield elements in order; if none is needed, no key is computed."""
     yield from _sorted(receiver, arguments)
 
 
@@ -45,7 +45,7 @@ def _sorted(receiver, arguments):
 
 
 def _sort_key(arguments, place):
-    """Return a key as a function of an element, and whether it goes downwards."""
+    """Return a key as a function of an element, and whether it is descending."""
     node = arguments.args[place].value
     named = isinstance(node, ast.Lambda)
     body = node.body if named else node
@@ -75,7 +75,7 @@ def _reverse(receiver, arguments):
 def key_text(value):
     """Return a value as the key of an object."""
     if isinstance(value, list | dict):
-        # Equal ones have one text; which of them is not said anywhere.
+        # Equal keys have one text; which spelling is not specified.
         raise NotInSubset("an array or an object as a key")
     return text_of(value)
 
@@ -106,7 +106,7 @@ def _index_by(receiver, arguments):
 
 def _append(receiver, arguments):
     arguments.check(1)
-    # What would be added to no array is not looked at.
+    # An addend without an array is not evaluated.
     return [*receiver, arguments.value(0)] if isinstance(receiver, list) else receiver
 
 

@@ -1,4 +1,4 @@
-"""Whether something is in a value."""
+"""Tests of membership."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tests.reference.language.values import QueryError, equal
 
 
 def includes(container, item):
-    """Tell whether an array has an element, a text a part, an object a key."""
+    """Whether an array has an element, a text a part, an object a key."""
     if container is None:
         return None
     if isinstance(container, list):
@@ -18,7 +18,7 @@ def includes(container, item):
 
 
 def has(container, wanted):
-    """Tell the same of every element of an array."""
+    """Whether a value includes an item, or all items of an array."""
     if container is None:
         return None
     several = wanted if isinstance(wanted, list) else [wanted]

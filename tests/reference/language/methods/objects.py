@@ -39,7 +39,7 @@ def _from_pairs(receiver, arguments):
 
 
 def each_object(value, change):
-    """Return what a function makes of an object, or of the objects in an array."""
+    """Apply a function to an object, or to the objects in an array."""
     if isinstance(value, list):
         return [
             change(element) if isinstance(element, dict) else element
@@ -76,7 +76,7 @@ def _picked(receiver, fields):
 
 
 def _put(made, keys, value):
-    """Put a value under keys, one inside the other."""
+    """Store a value under nested keys."""
     *outer, last = keys
     for key in outer:
         inner = made.get(key)

@@ -1,4 +1,4 @@
-"""Writes where no chain from ``$`` ends: the new value of what they are called on."""
+"""Writes outside of a chain from ``$``: they return the changed receiver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One value of all elements."""
+"""Methods that reduce all elements to one value."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _len(receiver, arguments):
 
 
 def _values(receiver, arguments):
-    """Return what is reduced, without null."""
+    """Return the values to reduce, without null."""
     arguments.check(0, 1)
     found = elements(receiver)
     if arguments:

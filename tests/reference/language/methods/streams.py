@@ -1,4 +1,4 @@
-"""Methods that go over elements one by one, as far as somebody asks for more."""
+"""Lazy methods, which take elements one by one as far as they are needed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Lazy:
 
 
 def elements(value):
-    """Return what a method goes over: null has no elements."""
+    """Return the elements of the receiver; null has none."""
     if isinstance(value, Lazy):
         return value.source
     if isinstance(value, list):
@@ -40,7 +40,7 @@ def spread(value):
 
 
 def settled(value):
-    """Return a value with nothing left to compute."""
+    """Return a value, computed completely."""
     return list(value.source) if isinstance(value, Lazy) else value
 
 
@@ -78,7 +78,7 @@ def _compact(receiver, arguments):
 
 
 def first_of_each(pairs):
-    """Yield the values of (key, value) whose key did not come before."""
+    """Yield the first value of each key of (key, value) pairs."""
     seen = set()
     for key, value in pairs:
         if identity(key) not in seen:
@@ -141,7 +141,7 @@ def _last(receiver, arguments):
         found = list(elements(receiver))
         return found[-1] if found else None
     count = max(arguments.whole(0), 0)
-    # Of none of them, nothing is needed.
+    # A count of 0 needs no element.
     found = list(elements(receiver)) if count else []
     return found[-count:]
 

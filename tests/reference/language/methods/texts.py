@@ -13,7 +13,7 @@ WHITE = (
 
 
 def _changed(least, change):
-    """Make a method that leaves alone what is no text."""
+    """Make a method of texts; other values stay unchanged."""
 
     def method(receiver, arguments):
         arguments.check(least)
@@ -25,7 +25,7 @@ def _changed(least, change):
 
 
 def _tested(test, otherwise):
-    """Make a method of one text about another; null has no answer, others `otherwise`."""
+    """Make a test of one text with another; null stays null, other values give `otherwise`."""
 
     def method(receiver, arguments):
         arguments.check(1)

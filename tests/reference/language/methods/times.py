@@ -76,7 +76,7 @@ def zone_of(name):
 
 
 def in_utc(local):
-    """Return a local time in UTC: of a time that comes twice the first, of a gap behind it."""
+    """Return a local time in UTC: the first of an ambiguous time, after the gap of a missing one."""
     try:
         offset = local.replace(fold=0).utcoffset()
         return (local.replace(tzinfo=None) - offset).replace(tzinfo=UTC)
@@ -130,7 +130,7 @@ def of_nanos(nanos):
 
 
 def local(moment, zone):
-    """Return what a clock shows, without its zone."""
+    """Return the local time, without its zone."""
     try:
         return moment[0].astimezone(zone).replace(tzinfo=None)
     except OverflowError:
@@ -153,7 +153,7 @@ def plus_months(time, months):
 
 
 def back(time, zone, offset):
-    """Return the moment of a local time, with the same offset if the clock had it then."""
+    """Return the moment of a local time, with the same offset if it was valid then."""
     for fold in (0, 1):
         there = time.replace(tzinfo=zone, fold=fold)
         in_order = (
@@ -346,7 +346,7 @@ def _diff(receiver, arguments):
     first, last = (local(early, zone), early[1]), (local(late, zone), late[1])
     if last < first:
         sign = -1
-    # Not more than are complete, so that they need not all be counted.
+    # An estimate that is not too large, so that not all units need be counted.
     years = abs(last[0].year - first[0].year)
     months = max(0, 12 * years - 12)
     while True:
