@@ -232,7 +232,7 @@ def _pipe(node, scope):
 
 
 def _named_later(node, scope):
-    """Return the scope with the first named value, which is computed where it is used.
+    """Return the first named value, a scope with its name, its expression, and the later stages.
 
     If it fails, ``@`` has no value in the next stage: only a stage that uses it fails as well.
     """
