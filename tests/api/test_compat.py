@@ -46,7 +46,7 @@ def test_a_reader_is_not_read_further_than_needed():
     assert compat.collect_ndjson(Endless(), "$.id", limit=4) == [1, 2, 3, 1]
 
 
-def test_what_a_reader_raises_is_raised():
+def test_an_error_of_a_reader_is_raised():
     class Failing(io.RawIOBase):
         def read(self, size=-1):
             raise OSError(5, "the wire was cut")

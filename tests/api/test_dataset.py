@@ -89,7 +89,7 @@ def test_a_byte_order_mark_is_skipped_only_at_byte_zero(write):
         ds[1]
 
 
-def test_numbers_and_strings_are_what_they_are(write):
+def test_a_row_may_be_a_number_or_a_string(write):
     ds = headrace.open(write(b'{"n": 1.50, "s": "5", "null": "<null>", "n": 2}\n'))
     assert ds[0] == {"n": 2, "s": "5", "null": "<null>"}
     assert ds.raw[0] == b'{"n": 1.50, "s": "5", "null": "<null>", "n": 2}'
@@ -101,7 +101,7 @@ def test_numbers_and_strings_are_what_they_are(write):
 BAD = b'{"a": 1}\n{"a": \n{"a": 3}\n'
 
 
-def test_a_bad_row_says_where_and_why_and_leaves_its_neighbours_alone(write):
+def test_a_bad_row_has_a_place_and_a_reason_and_its_neighbours_are_read(write):
     path = write(BAD)
     ds = headrace.open(path)
     assert ds[0] == {"a": 1}
@@ -338,7 +338,7 @@ def test_a_pipe_supports_rows_by_number(write):
         assert answer.stdout == b"70000 3 100000 99999 100000\n"
 
 
-def test_a_pipe_that_was_read_says_so(write):
+def test_reading_a_pipe_twice_is_an_error(write):
     code = (
         "import headrace\n"
         "ds = headrace.open('-')\n"

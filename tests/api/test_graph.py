@@ -176,7 +176,7 @@ def damaged_late(source):
         file.write(bytes([byte[0] ^ 1]))
 
 
-def test_an_expansion_goes_on_where_an_index_turns_out_to_be_damaged(source):
+def test_an_expansion_continues_with_a_scan_when_its_index_is_damaged(source):
     damaged_late(source)
     graph = headrace.GraphIndex.open(source)
     # Edges are counted one by one, so that the damage is behind the first steps.
@@ -337,7 +337,7 @@ def test_edges_of_several_files_are_those_of_all_in_order(source, tmp_path, comp
         assert several.stats() == whole.stats()
 
 
-def test_a_part_without_a_last_newline_is_no_part_of_the_next_row(tmp_path):
+def test_a_part_without_a_last_newline_does_not_join_the_next_row(tmp_path):
     first, second = tmp_path / "1.jsonl", tmp_path / "2.jsonl"
     first.write_bytes(b'{"from":"a","pred":"p","to":"b"}')
     second.write_bytes(b'{"from":"b","pred":"p","to":"c"}\n')
@@ -572,7 +572,7 @@ def test_packages_that_are_not_installed(graph, package, monkeypatch):
         ({"pred": b"p"}, "a predicate is a text"),
     ],
 )
-def test_what_names_nothing_is_refused(graph, arguments, said):
+def test_invalid_arguments_are_refused(graph, arguments, said):
     with pytest.raises(UsageError, match=said):
         graph.expand("a", **arguments)
 

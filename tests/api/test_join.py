@@ -201,7 +201,7 @@ def test_bad_rows_go_to_a_function_or_a_file(sides, tmp_path):
         ({"left_on": ["k", "l"], "right_on": "k"}, "as many fields"),
     ],
 )
-def test_options_that_make_no_sense(sides, options, says):
+def test_invalid_options(sides, options, says):
     left, right = sides
     with pytest.raises(UsageError, match=says):
         headrace.open(left).join(right, **options)

@@ -27,7 +27,7 @@ def names(directory):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_was_written_is_read(tmp_path, name):
+def test_written_records_are_read_back(tmp_path, name):
     path = tmp_path / name
     with headrace.LineWriter(path, block_bytes="1KiB") as writer:
         writer.write_many(RECORDS[:100])
@@ -69,7 +69,7 @@ def test_a_file_without_records_is_empty_for_other_tools(tmp_path, name, tool):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
-def test_a_failure_leaves_what_was_there(tmp_path, name, error):
+def test_a_failure_leaves_the_old_file(tmp_path, name, error):
     path = tmp_path / name
     path.write_bytes(b"old\n")
 
@@ -177,7 +177,7 @@ def test_the_target_of_a_link_is_replaced(tmp_path):
     assert (tmp_path / "real.jsonl").read_bytes() == b"2\n"
 
 
-def test_what_cannot_be_written(tmp_path):
+def test_files_that_cannot_be_written(tmp_path):
     with pytest.raises(UnwritableError, match=r"missing/rows.*: cannot be written"):
         headrace.LineWriter(tmp_path / "missing" / "rows.jsonl")
     with pytest.raises(UsageError, match="is a directory"):
@@ -250,7 +250,7 @@ def test_a_value_is_written_so_that_it_is_read(tmp_path, value):
 
 
 @pytest.mark.parametrize("value", [Decimal("NaN"), {1, 2}, object(), float("inf")])
-def test_what_is_no_json_value_is_refused(tmp_path, value):
+def test_a_value_without_json_is_refused(tmp_path, value):
     with headrace.LineWriter(tmp_path / "v.jsonl", on_error="abort") as writer:
         with pytest.raises(BadRecordError, match="it has no JSON"):
             writer.write(value)

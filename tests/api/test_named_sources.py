@@ -177,7 +177,7 @@ def test_keys_are_all_that_a_filter_by_another_source_holds(tmp_path):
         assert result.to_list() == []
 
 
-def test_what_is_joined_and_taken_stops_reading(tmp_path):
+def test_a_join_with_a_limit_stops_reading(tmp_path):
     left, right = big(tmp_path / "l", 100_000), big(tmp_path / "r", 10)
     with headrace.open(left) as ds:
         result = ds.query("$.join(@r, on: k).take(3)", names={"r": right})

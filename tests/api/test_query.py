@@ -31,7 +31,7 @@ def large(tmp_path):
         ("$.rows()[5:8].map(id)", [5, 6, 7]),
     ],
 )
-def test_what_needs_few_rows_reads_one_buffer(large, query, answers):
+def test_a_query_that_needs_few_rows_reads_one_buffer(large, query, answers):
     with headrace.open(large, index=False) as ds:
         assert ds.query(query).to_list() == answers
         assert ds.bytes_read() <= 64 << 10

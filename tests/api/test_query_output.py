@@ -64,7 +64,7 @@ MANY = [{"n": n, "text": f"row {n}"} for n in range(3000)]
 # The table of formats
 
 
-def test_every_format_has_a_module_and_says_what_it_is():
+def test_every_format_has_a_module_and_a_description():
     assert len(FORMATS) == len({each.name for each in FORMATS}) == 7
     for each in FORMATS:
         assert callable(load(each).write)
@@ -451,7 +451,7 @@ def test_given_types(ask, tmp_path, small_batches):
         (7, "it is no object, and there is no column value"),
     ],
 )
-def test_what_given_types_cannot_hold_is_an_error(ask, small_batches, row, said):
+def test_a_value_outside_of_the_given_types_is_an_error(ask, small_batches, row, said):
     result = ask([*({"n": n} for n in range(300)), row, {"n": "x"}])
     with pytest.raises(MisfitError, match="answer 301 ") as raised:
         result.to_arrow(GIVEN)

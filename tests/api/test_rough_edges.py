@@ -216,9 +216,7 @@ def test_a_relative_path_is_that_of_the_directory_where_it_was_given(
     assert [path.name for path in (tmp_path / "there").iterdir()] == ["p.jsonl"]
 
 
-def test_what_a_killed_writer_left_is_removed_and_what_is_written_stays(
-    write, tmp_path
-):
+def test_leftovers_of_killed_writers_are_removed_and_live_files_stay(write, tmp_path):
     from headrace.api.recompress import recompress
 
     path = write(b"1\n", "x.jsonl.gz")

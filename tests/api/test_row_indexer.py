@@ -217,7 +217,7 @@ def test_a_cancelled_build_reports_no_later_progress():
     assert build.steps == steps
 
 
-def test_waiting_for_a_build_that_ended_meanwhile_returns_at_once(write):
+def test_waiting_for_a_finished_build_returns_immediately(write):
     indexer = built(write(b"{}\n"))
     assert indexer.wait(0)
     assert indexer.wait_for_first_page(0)

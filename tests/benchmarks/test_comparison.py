@@ -57,7 +57,7 @@ def kept(case):
         ),
     ],
 )
-def test_headrace_does_what_was_kept(tmp_path, case, odd, trials, words):
+def test_headrace_behaves_as_in_the_kept_comparison(tmp_path, case, odd, trials, words):
     path = write_rows(tmp_path / "rows.jsonl", odd)
     ours = [trial for trial in trials(path) if trial.tool == "Headrace"]
     done = {trial.option: words(look(trial.candidate)) for trial in ours}
@@ -76,7 +76,9 @@ def test_headrace_does_what_was_kept(tmp_path, case, odd, trials, words):
         (mixed_type, '[{"id": "x-17"}, {"id": "150001"}]', "", "all become strings"),
     ],
 )
-def test_a_cell_is_worded_from_what_was_seen(words, answer, message, expected):
+def test_the_text_of_a_cell_follows_from_its_observation(
+    words, answer, message, expected
+):
     assert words(Seen(answer, message)) == expected
 
 

@@ -125,6 +125,6 @@ def test_a_file_is_made_once(tmp_path):
     assert data_file("narrow", SMALL, folder=tmp_path).read_bytes() == b"kept\n"
 
 
-def test_the_table_is_sorted_and_says_what_each_is():
+def test_the_table_of_data_sets_is_sorted_and_has_descriptions():
     assert list(DATASETS) == sorted(DATASETS)
     assert all(dataset.doc.endswith(".") for dataset in DATASETS.values())

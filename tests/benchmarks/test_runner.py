@@ -109,7 +109,7 @@ def test_rounds_interleave_the_candidates(tmp_path):
     assert log.read_text().split() == list("abc" * 3)
 
 
-def test_a_missing_program_is_left_out_and_that_is_said():
+def test_a_missing_program_is_left_out_and_reported():
     there, absent = program("there", "echo", 1), program("gone", "no-such-program", 1)
     no_module = probe("no module", answer_and_read, 1, modules=("no_such_module",))
     result = run(asking(absent, there, no_module), rounds=1)
@@ -126,7 +126,7 @@ def test_a_candidate_that_fails_ends_the_measuring():
         run(asking(shell("a", "echo no luck >&2; exit 3")), rounds=1)
 
 
-def test_a_candidate_that_is_killed_says_by_what():
+def test_the_error_of_a_killed_candidate_names_the_signal():
     with pytest.raises(CandidateFailedError, match="a: ended with SIGKILL"):
         run(asking(shell("a", "kill -9 $$")), rounds=1)
 

@@ -131,7 +131,7 @@ def test_a_row_too_long_for_a_piece_is_refused(tmp_path):
         list(whole_lines(str(file)))
 
 
-def test_what_a_program_prints_can_go_to_a_file(tmp_path):
+def test_the_output_of_a_program_can_go_to_a_file(tmp_path):
     file = tmp_path / "printed"
     printing = program(
         "echo", "echo", 7, outcome=lambda _: kept_plain(file), written=file

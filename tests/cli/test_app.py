@@ -179,7 +179,7 @@ def test_a_command_line_without_arguments_prints_help():
         "head {file} 2>&1 --stats | true",
     ],
 )
-def test_a_reader_that_goes_away_is_no_failure(numbers, tmp_path, line):
+def test_a_closed_pipe_is_not_a_failure(numbers, tmp_path, line):
     file = numbers(300_000)
     errors = tmp_path / "errors"
     script = f"{sys.executable} -m headrace {line.format(file=file)}"

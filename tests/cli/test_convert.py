@@ -33,7 +33,7 @@ def test_values_become_lines(headrace, tmp_path, content, arguments, printed):
 BAD = b'[{"a": 1},\n {"a": }, 3,\n {"b" 4}]'
 
 
-def test_a_bad_value_ends_the_run_behind_those_before_it(headrace, tmp_path):
+def test_a_bad_value_ends_the_run_after_the_values_before_it(headrace, tmp_path):
     (tmp_path / "in.json").write_bytes(BAD)
     done = headrace("convert", "in.json")
     assert (done.code, done.out) == (1, b'{"a":1}\n')
@@ -109,7 +109,7 @@ def test_any_layout_gives_the_values(tmp_path, seed):
     ],
 )
 @pytest.mark.parametrize("query", ["a", "$.rows().count()"])
-def test_what_is_not_lines_is_named_with_its_cure(
+def test_json_that_is_not_lines_is_an_error_with_advice(
     headrace, tmp_path, content, said, query
 ):
     (tmp_path / "in.json").write_bytes(content)

@@ -49,7 +49,7 @@ def test_files_are_counted_together_or_by_themselves(headrace, numbers, tmp_path
     assert outcome.out == b"3\tlogs/a.jsonl\n40\tlogs/b.jsonl\n0\tlogs/empty.jsonl\n"
 
 
-def test_per_file_goes_on_behind_a_damaged_file(headrace, numbers, tmp_path):
+def test_per_file_continues_after_a_damaged_file(headrace, numbers, tmp_path):
     numbers(3, "logs/a.jsonl")
     damaged = gzip.compress(b"1\n" * 1000)[:-10]
     (tmp_path / "logs/b.jsonl.gz").write_bytes(damaged)

@@ -106,7 +106,7 @@ def test_a_rotated_file_is_drained_before_the_new_one(path):
     assert seen(follower) == [[b"2"], [b"[4]"], Rotated(), [b"3"]]
 
 
-def test_what_came_before_the_new_file_was_seen_is_not_lost(path, monkeypatch):
+def test_rows_written_before_the_new_file_was_seen_are_not_lost(path, monkeypatch):
     path.write_bytes(b"1\n")
     follower = start(path)
     assert seen(follower) == [[b"1"]]
@@ -234,7 +234,7 @@ class CutWhileRead:
         return call
 
 
-def test_a_file_cut_between_two_reads_gives_no_row_that_is_not_there(path, monkeypatch):
+def test_a_file_cut_between_two_reads_yields_only_existing_rows(path, monkeypatch):
     """At any read: the follower returns the old rows first, then all new ones."""
     old = [b"%d" % number for number in range(100, 140)]
     new = [b"%d" % number for number in range(500, 590)]
@@ -294,7 +294,7 @@ def test_a_start_offset_after_the_end_of_the_file_is_a_truncation(path):
     assert seen(follower) == [Truncated(dropped=0), [b"1", b"2"]]
 
 
-def test_a_touched_file_gives_nothing(path):
+def test_a_touched_file_yields_no_rows(path):
     path.write_bytes(b"1\nrest")
     follower = start(path)
     assert seen(follower) == [[b"1"]]
@@ -549,7 +549,7 @@ def test_files_that_had_the_name_between_two_looks_are_read(path, scheme, times)
         {"poll": "1"},
     ],
 )
-def test_what_makes_no_sense_is_refused(path, wrong):
+def test_invalid_arguments_are_refused(path, wrong):
     path.write_bytes(b"1\n")
     with pytest.raises(UsageError, match=next(iter(wrong))):
         follow(path, **wrong)

@@ -198,7 +198,7 @@ def test_each_seed_is_answered_when_it_comes(start, index):
     assert child.wait() == 0
 
 
-def test_what_is_not_there_is_an_event(graph, index):
+def test_missing_seeds_and_predicates_are_events(graph, index):
     index()
     done = graph("expand", "--seed", "absent", "--seed", "C123", "--pred", "no,partOf")
     assert done.code == 0
@@ -248,7 +248,7 @@ def test_the_fields_of_an_unreadable_index_default_to_from_pred_and_to(graph, in
     assert "taken to be" not in event["message"]
 
 
-def test_a_predicate_of_edges_that_have_none(graph):
+def test_a_predicate_without_a_predicate_field_is_explained(graph):
     done = from_c123(
         graph, "--from-field", "from", "--to-field", "to", "--pred", "pred"
     )
@@ -638,7 +638,7 @@ def test_stats_for_people(graph):
     assert f"              1         4 {'#' * 40}" in lines
 
 
-def test_stats_of_nothing(graph, edges):
+def test_stats_of_an_empty_graph(graph, edges):
     edges.write_bytes(b"")
     done = graph("stats", "--json")
     assert json.loads(done.out)["nodes"] == 0
@@ -679,7 +679,7 @@ def test_a_good_index_that_does_not_fit_the_question_is_not_called_damaged(
     assert advice in event_named(strict, "error")["message"]
 
 
-def test_the_advised_command_builds_the_index_that_is_wanted(headrace, graph, index):
+def test_the_advised_command_builds_the_required_index(headrace, graph, index):
     index()
     strict = from_c123(graph, "--direction", "in", "--require-index")
     command = re.search("`headrace (.*)`", event_named(strict, "error")["message"])[1]
@@ -762,7 +762,7 @@ def test_compressed_edges_without_seeking_are_scanned(headrace, compressed, code
     assert scanned(done)
 
 
-def test_a_reader_that_goes_away_is_not_an_error(edges):
+def test_a_closed_pipe_is_not_a_failure(edges):
     rows = [b'{"from":0,"pred":"p","to":%d}\n' % n for n in range(50_000)]
     edges.write_bytes(b"".join(rows))
     script = (
@@ -813,13 +813,13 @@ def test_a_reader_that_goes_away_is_not_an_error(edges):
         (["expand", "--edges", "edges.jsonl", "--seed", "\udcff"], "UTF-8"),
     ],
 )
-def test_a_command_line_that_makes_no_sense(headrace, arguments, said):
+def test_invalid_command_lines(headrace, arguments, said):
     done = headrace("graph", *arguments)
     assert done.code == 2
     assert said in done.err
 
 
-def test_a_file_that_is_not_there(headrace):
+def test_a_missing_file(headrace):
     done = headrace("graph", "expand", "--edges", "none.jsonl", "--seed", "a")
     assert done.code == 1
     assert "none.jsonl" in done.err

@@ -41,7 +41,7 @@ def append(path, data):
         file.write(data)
 
 
-def test_building_says_what_is_in_the_index_and_what_is_not(headrace, edges):
+def test_build_reports_indexed_and_skipped_lines(headrace, edges):
     done = run(headrace, "build", *FIELDS, "--errors", "left.jsonl")
     assert (done.code, done.out) == (0, b"")
     start, complete = done.events
@@ -96,7 +96,7 @@ def test_a_larger_version_is_chosen_and_reported(headrace, edges):
         pytest.param(["check", "--graph", "--on", "a"], "leave --on out", id="key"),
     ],
 )
-def test_a_command_line_that_makes_no_sense(headrace, edges, arguments, said):
+def test_invalid_command_lines(headrace, edges, arguments, said):
     command, *rest = arguments
     done = headrace("index", command, str(edges), *rest)
     assert done.code == 2

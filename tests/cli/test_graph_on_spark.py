@@ -90,7 +90,7 @@ def test_seeds_of_rows(process, edges):
     assert b"by its graph index" in done.out
 
 
-def test_it_says_how_the_edges_of_each_level_are_found(expand, edges, monkeypatch):
+def test_stats_report_the_strategy_of_each_level(expand, edges, monkeypatch):
     package.GraphIndex.build(edges, "from", "pred", "to")
     monkeypatch.setattr(hop_choice, "FEW", 1)
     monkeypatch.setattr(hop_choice, "MOST_HELD", 1)
@@ -132,7 +132,7 @@ def test_several_files_are_one_graph(expand, edges):
         ((*SPARK, "--require-index"), "there is no graph index"),
     ],
 )
-def test_what_is_refused(expand, arguments, said):
+def test_refused_options(expand, arguments, said):
     done = expand("--seed", "C123", *arguments)
     assert done.code != 0
     assert said in done.err

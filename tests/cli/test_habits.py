@@ -37,7 +37,9 @@ def test_a_file_whose_name_is_a_number(headrace, numbers):
         ("--nonsense", "see `headrace query --help`"),
     ],
 )
-def test_an_option_of_jq_is_answered_with_ours(headrace, numbers, option, said):
+def test_an_option_of_jq_is_refused_with_the_option_of_headrace(
+    headrace, numbers, option, said
+):
     done = headrace("query", option, "n", numbers(3))
     assert (done.code, done.out, said in done.err) == (2, b"", True)
 
@@ -51,9 +53,7 @@ def test_arguments_as_jq_takes_them_are_explained(headrace, numbers):
 
 
 @pytest.mark.parametrize("policy", ["skip", "collect"])
-def test_strict_and_a_policy_that_goes_on_contradict_each_other(
-    headrace, numbers, policy
-):
+def test_strict_contradicts_on_error_skip(headrace, numbers, policy):
     done = headrace("query", "--strict", "--on-error", policy, "n", numbers(3))
     assert (done.code, done.out) == (2, b"")
     assert f"--on-error {policy} goes on; leave out one of them" in done.err

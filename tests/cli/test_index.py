@@ -45,7 +45,7 @@ def names(outcome):
     return [event["event"] for event in outcome.events]
 
 
-def test_building_says_what_is_in_the_index_and_what_is_not(headrace, customers):
+def test_build_reports_indexed_and_skipped_lines(headrace, customers):
     done = headrace("index", "build", "customers.jsonl", "--on", "customer_id")
     assert (done.code, done.out) == (0, b"")
     start, complete = done.events
@@ -442,7 +442,7 @@ def test_a_mistyped_field_is_reported_with_the_fields_of_the_file(headrace, cust
     ],
 )
 @pytest.mark.usefixtures("customers")
-def test_a_command_line_that_makes_no_sense(headrace, arguments, said):
+def test_invalid_command_lines(headrace, arguments, said):
     done = headrace("index", *arguments)
     assert done.code == 2
     assert said in done.err

@@ -330,7 +330,7 @@ def test_an_index_is_used_without_a_flag_where_it_is_faster(join, index, sides):
     assert "index" not in unused
 
 
-def test_the_plan_alone_reads_nothing(start):
+def test_explain_plan_reads_no_row(start):
     child = start("join", "right.jsonl", "--on", "user", "--explain")
     # Standard input has no bytes, and stays open.
     assert child.wait(60) == 0
@@ -348,7 +348,7 @@ def test_an_index_may_lie_elsewhere(join, index, monkeypatch):
 
 
 @pytest.mark.usefixtures("no_side_is_small")
-def test_without_the_index_that_is_wanted_right_rows_are_held(join, index, sides):
+def test_without_a_usable_index_right_rows_are_held(join, index, sides):
     missing = join("--right-index", "right.jsonl.jnx", "--stats")
     assert missing.rows == JOINED
     assert names(missing)[0] == "index_fallback"
@@ -442,7 +442,7 @@ def test_a_right_side_too_large_for_memory_is_an_error_with_advice(join, sides):
         ),
     ],
 )
-def test_a_command_line_that_makes_no_sense(headrace, sides, arguments, says):
+def test_invalid_command_lines(headrace, sides, arguments, says):
     (sides / "x").write_bytes(b"")
     done = headrace("join", *arguments)
     assert (done.code, done.out) == (2, b"")
@@ -454,7 +454,7 @@ def test_a_missing_file_is_a_failure(headrace):
     assert headrace("join", "right.jsonl", "--on", "user", "absent.jsonl").code == 1
 
 
-def test_a_reader_that_goes_away_is_no_failure(sides):
+def test_a_closed_pipe_is_not_a_failure(sides):
     rows = b"".join(b'{"user":"a","n":%d}\n' % n for n in range(50_000))
     (sides / "left.jsonl").write_bytes(rows)
     script = f"{sys.executable} -m headrace join right.jsonl --on user left.jsonl"

@@ -17,7 +17,7 @@ def lines(count, start=0):
     return b"".join(b'{"n":%d}\n' % n for n in range(start, start + count))
 
 
-def test_what_is_appended_is_printed(piped):
+def test_appended_lines_are_printed(piped):
     text = b'{"a": 1}\n[2,  3]\r\n\n"\xc3\xa9"\n' + lines(5)
     done = piped("log", "append", "log", stdin=text)
     assert (done.code, done.out) == (0, b"")
@@ -180,7 +180,7 @@ def test_cat_of_an_empty_directory_prints_nothing(headrace, tmp_path):
     assert "there is no log in this directory" in outcome.err
 
 
-def test_a_killed_writer_leaves_what_it_acknowledged(start, piped, tmp_path):
+def test_a_killed_writer_leaves_the_acknowledged_lines(start, piped, tmp_path):
     child = start("log", "append", "log", "--ack")
     child.stdin.write(lines(3))
     while child.stdout.readline() != b"ACK 3\n":
@@ -369,7 +369,7 @@ def test_a_log_that_may_not_be_written_is_read(headrace, tmp_path):
     ],
     ids=" ".join,
 )
-def test_a_command_line_that_makes_no_sense(piped, words, tmp_path):
+def test_invalid_command_lines(piped, words, tmp_path):
     outcome = piped("log", *words, stdin=lines(1))
     assert (outcome.code, outcome.out) == (2, b"")
     assert not (tmp_path / "log").exists()
@@ -425,7 +425,7 @@ def test_compressing(headrace, tmp_path, codec):
     assert b"its digest is xxh3:" in outcome.rows[0]
 
 
-def test_what_cannot_be_compressed(headrace, tmp_path):
+def test_logs_that_cannot_be_compressed(headrace, tmp_path):
     with package.LogWriter(tmp_path / "log", rotate_rows=2) as log:
         log.append_lines(lines(5))
     path = tmp_path / "log" / FIRST
@@ -482,7 +482,7 @@ def test_seal_and_retain_refuse_a_log_with_a_live_writer(headrace, tmp_path):
 
 
 @pytest.mark.parametrize("command", ["check", "recover", "seal", "retain", "cat"])
-def test_what_is_no_log(headrace, tmp_path, command):
+def test_directories_that_are_not_logs(headrace, tmp_path, command):
     (tmp_path / "other").mkdir()
     (tmp_path / "other/notes.txt").write_text("1\n")
     limit = ("--retain-bytes", "1") if command == "retain" else ()

@@ -91,7 +91,7 @@ def test_an_index_of_each_segment(piped, both, tmp_path):
     assert "an index for each of 5 files" in refused.err
 
 
-def test_a_directory_of_logs_says_what_to_name(piped, both, tmp_path):
+def test_a_directory_of_logs_is_an_error_with_advice(piped, both, tmp_path):
     (tmp_path / "storage").mkdir()
     (tmp_path / "log").rename(tmp_path / "storage" / "log")
     refused = piped("count", "storage")

@@ -53,7 +53,7 @@ def test_a_backup_cannot_be_written(piped, tmp_path):
     assert not (tmp_path / "log/kept").exists()
 
 
-def test_damage_is_said(piped, tmp_path):
+def test_damage_is_reported(piped, tmp_path):
     piped("log", "append", "log", stdin=LINES)
     piped("log", "backup", "log", "kept")
     stored = tmp_path / "kept/segments/00000000000000000000.jsonl"

@@ -139,7 +139,7 @@ class TestAConsumerOfAPipe:
 
 class TestWhatIsNoLog:
     @pytest.mark.parametrize("command", ["cat", "check", "stats", "recover"])
-    def test_a_name_that_is_not_there(self, piped, command):
+    def test_a_missing_directory(self, piped, command):
         outcome = piped("log", command, "nosuch")
         assert (outcome.code, outcome.out) == (2, b"")
         assert "nosuch: no such directory" in outcome.err

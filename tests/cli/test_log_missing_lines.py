@@ -33,13 +33,13 @@ class TestAfterAPowerFailure:
             pytest.param(lambda log: len(Log(log)), id="Log"),
         ],
     )
-    def test_lines_without_entries_are_said_to_be_missing(self, log, question):
+    def test_lines_without_entries_are_reported_as_missing(self, log, question):
         with pytest.warns(HeadraceWarning, match="the last 4 bytes are not committed"):
             assert question(log) == 1
         Log(log).recover()
         assert question(log) == 3
 
-    def test_a_writer_at_work_is_no_crash(self, tmp_path):
+    def test_a_live_writer_is_not_reported_as_a_crash(self, tmp_path):
         with LogWriter(tmp_path / "log") as writer:
             writer.append(1)
             data = next((tmp_path / "log").glob("*.jsonl"))
@@ -48,7 +48,7 @@ class TestAfterAPowerFailure:
             assert len(open_rows(tmp_path / "log")) == 1
             data.write_bytes(b"1\n")
 
-    def test_the_command_line_says_it(self, log, process):
+    def test_the_command_line_reports_missing_lines(self, log, process):
         assert log.is_dir()
         outcome = process("count", "log")
         assert outcome.out == b"1\n"

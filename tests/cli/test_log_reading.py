@@ -81,7 +81,7 @@ def test_relative_times(headrace, tmp_path):
     ],
     ids=str,
 )
-def test_what_makes_no_sense(headrace, log, options, said):
+def test_invalid_command_lines(headrace, log, options, said):
     outcome = headrace("log", "cat", "log", *options)
     assert (outcome.code, outcome.out) == (2, b"")
     assert said in outcome.err
@@ -175,7 +175,7 @@ def test_output_that_was_not_read_is_printed_again(process, log, tmp_path):
     assert process("log", "cat", "log", "--consumer", "c").out == lines(1, 10)
 
 
-def test_a_consumer_that_is_killed_misses_nothing(start, process, tmp_path):
+def test_a_killed_consumer_misses_no_line(start, process, tmp_path):
     """Delivery is at least once: lines without an acknowledged position come again."""
     total = 6000
     with package.LogWriter(tmp_path / "log", durability="os", rotate_rows=500) as log:

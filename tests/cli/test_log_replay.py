@@ -84,7 +84,7 @@ def test_from_lines(headrace, logs):
     ],
     ids=str,
 )
-def test_what_makes_no_sense(headrace, logs, options, said):
+def test_invalid_command_lines(headrace, logs, options, said):
     outcome = headrace("log", "replay", *(each.format(logs=logs) for each in options))
     assert (outcome.code, outcome.out) == (2, b"")
     assert said in outcome.err

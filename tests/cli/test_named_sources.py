@@ -42,6 +42,6 @@ def test_shapes(headrace, files):
     assert (done.code, "choose one" in done.err) == (2, True)
 
 
-def test_what_begins_a_query_about_all_rows_is_explained(headrace):
+def test_functions_explains_rows_and_join(headrace):
     assert headrace("functions", "rows").out.startswith(b"rows()\n")
     assert b".join(other, on: key)" in headrace("functions", "join").out

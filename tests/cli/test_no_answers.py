@@ -68,7 +68,7 @@ def rows(tmp_path):
         (["$.rows.count()"], "note: no row has rows (did you mean $.rows()?)"),
     ],
 )
-def test_a_query_without_answers_says_which_field_no_row_has(
+def test_a_query_without_answers_names_the_missing_field(
     headrace, rows, arguments, said
 ):
     done = headrace("query", *arguments, rows)

@@ -78,7 +78,7 @@ def test_a_run_can_be_read_by_a_program(headrace, files):
     ).read_text()
 
 
-def test_quiet_says_only_the_accounts(headrace, files):
+def test_quiet_prints_only_the_account(headrace, files):
     done = headrace("pipeline", "run", "events.toml", "--quiet")
     assert done.err.startswith("stage")
 

@@ -112,7 +112,7 @@ def terminal():
     os.close(controller)
 
 
-def test_a_bar_is_shown_on_a_terminal_and_goes_away(start, terminal, wait_for):
+def test_a_bar_is_shown_on_a_terminal_and_erased(start, terminal, wait_for):
     end, seen = terminal
     child = start(
         "count", "-", stderr=end, env=os.environ | {"TERM": "xterm"}, text=False
@@ -134,7 +134,7 @@ def test_a_bar_is_shown_on_a_terminal_and_goes_away(start, terminal, wait_for):
 @pytest.mark.parametrize(
     "command", ["query", pytest.param("count", marks=pytest.mark.sweep)]
 )
-def test_spark_draws_no_bar_beside_ours(start, terminal, tmp_path, command):
+def test_spark_draws_no_second_bar(start, terminal, tmp_path, command):
     end, seen = terminal
     (tmp_path / "a.jsonl").write_bytes(b'{"a":1}\n' * 1000)
     words = ["--engine", "spark", "--master", "local[1,4]", "--partition-bytes", "400"]

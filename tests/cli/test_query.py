@@ -52,7 +52,7 @@ def test_counts_add_up(headrace, people):
     assert "rows 4 = emitted 2 + filtered 1 + skipped 0 + blank 1" in done.err
 
 
-def test_a_bad_row_ends_the_run_behind_the_answers_before_it(headrace, tmp_path):
+def test_a_bad_row_ends_the_run_after_the_answers_before_it(headrace, tmp_path):
     path = tmp_path / "bad.jsonl"
     path.write_bytes(b'{"a": 1}\n{"a": \n{"a": 3}\n')
     done = headrace("query", "a", str(path))
@@ -87,7 +87,7 @@ def test_only_the_first_bad_rows_are_stored_by_default(tmp_path):
         ("name.re_match('(')", "pattern"),
     ],
 )
-def test_a_query_that_fails_says_where_and_why(headrace, people, query, said):
+def test_a_failed_query_reports_place_and_reason(headrace, people, query, said):
     done = headrace("query", query, str(people))
     assert done.code == 1
     assert done.out == b""
@@ -163,7 +163,7 @@ def test_rows_are_found_by_a_key_index(headrace, indexed):
     assert (done.out, done.err) == (scanned.out, scanned.err)
 
 
-def test_a_plan_says_which_index_is_used(headrace, indexed):
+def test_explain_names_the_index(headrace, indexed):
     command = ("query", "--explain", "--matches", "id == 7", indexed)
     assert headrace(*command).out.decode().splitlines()[-2:] == [
         "rows with id == 7",

@@ -74,7 +74,7 @@ def test_where_keeps_whole_rows_and_the_account(headrace, rows):
         (["--raw", "--format", "json", "id"], "choose one"),
     ],
 )
-def test_what_means_nothing_is_a_usage_error(headrace, rows, arguments, said):
+def test_invalid_arguments_are_a_usage_error(headrace, rows, arguments, said):
     done = headrace("query", *arguments, rows)
     assert (done.code, done.out) == (2, b"")
     assert said in done.err
@@ -116,7 +116,7 @@ def test_a_query_may_be_in_a_file(headrace, rows, tmp_path, start):
         (b" " * (1 << 20) + b"id", "longer than 1 MiB"),
     ],
 )
-def test_a_file_that_is_no_query_is_refused(headrace, rows, tmp_path, content, said):
+def test_a_file_without_a_query_is_refused(headrace, rows, tmp_path, content, said):
     (tmp_path / "query.hr").write_bytes(content)
     done = headrace("query", "--query-file", "query.hr", rows)
     assert (done.code, said in done.err) == (2, True)
@@ -190,6 +190,6 @@ def test_random_conditions_choose_the_rows_that_a_conditional_chooses(rows):
 @pytest.mark.parametrize(
     "args", [{"x": {1}}, {"x": float("nan")}, {"a b": 1}, {"y": 1}]
 )
-def test_arguments_that_are_no_json_are_refused(rows, args):
+def test_arguments_that_are_not_json_are_refused(rows, args):
     with pytest.raises(UsageError, match=r"args|no \$y"):
         api.open(rows).query("$x" if "x" in args else "id", args=args)

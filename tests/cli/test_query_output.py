@@ -91,7 +91,9 @@ def test_no_answers(headrace, people, form):
 
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("query", ["$", "$.id", "{id, more}"])
-def test_a_file_has_what_standard_output_has(headrace, people, tmp_path, form, query):
+def test_out_writes_the_bytes_of_standard_output(
+    headrace, people, tmp_path, form, query
+):
     printed = headrace("query", query, "--format", form, people).out
     done = headrace("query", query, "--format", form, "--out", "out", people)
     assert (done.code, done.out, done.err) == (0, b"", "")
@@ -110,9 +112,7 @@ def test_a_file_has_what_standard_output_has(headrace, people, tmp_path, form, q
         (["--format", "xml"], "xml"),
     ],
 )
-def test_a_command_line_that_makes_no_sense(
-    headrace, people, tmp_path, arguments, said
-):
+def test_invalid_command_lines(headrace, people, tmp_path, arguments, said):
     (tmp_path / "folder").mkdir()
     done = headrace("query", "$", *arguments, people)
     assert (done.code, done.out) == (2, b"")
@@ -268,7 +268,7 @@ def test_a_failed_run_leaves_no_file_of_bad_rows(headrace, broken, tmp_path):
     ("ending", "code"),
     [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)],
 )
-def test_an_interrupt_leaves_nothing(start, wait_for, tmp_path, ending, code):
+def test_an_interrupt_leaves_no_file(start, wait_for, tmp_path, ending, code):
     child = start("query", "$", "--out", "out.csv", "--errors", "bad.jsonl", "-")
     child.stdin.write(b'{"a": 1}\nbad\n')
     wait_for(lambda: len(list(tmp_path.glob(".*.tmp-*"))) == 2)
@@ -296,7 +296,7 @@ def test_live_answers_leave_at_once(start, arguments, first):
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_a_reader_that_goes_away_is_no_failure(numbers, form):
+def test_a_closed_pipe_is_not_a_failure(numbers, form):
     path = numbers(200_000)
     command = [sys.executable, "-m", "headrace", "query", "$", "--format", form, path]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -93,7 +93,7 @@ def test_near_and_far_from_the_end_are_the_same(
 
 
 @pytest.mark.parametrize("argument", ["25", "-26", "1000000000000"])
-def test_a_row_that_is_not_there(headrace, numbers, argument):
+def test_a_row_out_of_range(headrace, numbers, argument):
     file = numbers(25)
     outcome = headrace("row", file, argument)
     assert (outcome.code, outcome.out) == (1, b"")
@@ -105,7 +105,7 @@ def test_a_row_that_is_not_there(headrace, numbers, argument):
 @pytest.mark.parametrize(
     "argument", ["", "x", "1:2:3", "1-2", "1.5", "--", "-", "-:", "1:x"]
 )
-def test_a_range_that_makes_no_sense(headrace, numbers, argument):
+def test_invalid_ranges(headrace, numbers, argument):
     outcome = headrace("row", numbers(3), argument)
     assert (outcome.code, outcome.out) == (2, b"")
     assert outcome.err.count("\n") == 1

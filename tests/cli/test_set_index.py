@@ -66,7 +66,7 @@ def test_new_parts_are_indexed(headrace, shards):
     assert (event["event"], event["mode"]) == ("update_mode", "none")
 
 
-def test_a_set_that_was_replaced_is_indexed_anew(headrace, shards):
+def test_a_replaced_set_is_indexed_again(headrace, shards):
     write(shards.directory, lines_of(range(9)), overwrite=True)
     refused = headrace("index", "update", "set")
     assert refused.code == 1
@@ -79,7 +79,7 @@ def test_a_set_that_was_replaced_is_indexed_anew(headrace, shards):
 
 
 @pytest.mark.usefixtures("shards")
-def test_what_makes_no_sense_is_refused(headrace):
+def test_invalid_options_are_refused(headrace):
     refused = headrace("index", "build", "set", "--on", "id", "--master", "local[1]")
     assert refused.code == 2
     refused = headrace("index", "build", "set", "--on", "id", "--index-version", "1")

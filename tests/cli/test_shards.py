@@ -35,7 +35,7 @@ def write(headrace, *arguments):
     return done
 
 
-def test_what_is_written_is_printed(headrace, data):
+def test_written_rows_are_printed(headrace, data):
     done = write(headrace, "app.jsonl", "--out", "set", "--max-bytes", "4KiB")
     assert done.rows == [b"set/rows.meta-00000001.json"]
     assert (data / "set/rows.meta-00000001.json").exists()
@@ -499,7 +499,7 @@ def test_a_set_is_published(headrace, tmp_path):
         ("y.jsonl.ZST", ["--codec", "gzip"], "its name says zstd, not gzip"),
     ],
 )
-def test_a_name_that_says_another_codec_is_refused(
+def test_a_file_name_of_another_codec_is_refused(
     headrace, foreign, out, arguments, reason
 ):
     path, _text = foreign
@@ -517,7 +517,7 @@ def test_a_name_that_says_another_codec_is_refused(
         ("y.jsonl", ["--codec", "gzip"], b"\x1f\x8b"),
     ],
 )
-def test_the_name_says_how_it_is_compressed(headrace, foreign, out, arguments, magic):
+def test_the_file_name_decides_the_codec(headrace, foreign, out, arguments, magic):
     path, text = foreign
     made = path.with_name(out)
     assert headrace("recompress", path, "--out", made, *arguments).code == 0

@@ -131,7 +131,9 @@ def test_an_interrupt_on_standard_input(tail):
     ],
 )
 @pytest.mark.parametrize("flag", ["-f", "-F"])
-def test_what_cannot_be_followed(headrace, numbers, tmp_path, files, said, flag):
+def test_sources_that_cannot_be_followed(
+    headrace, numbers, tmp_path, files, said, flag
+):
     numbers(3, "a.jsonl")
     numbers(3, "b.jsonl")
     (tmp_path / "packed.jsonl.gz").write_bytes(gzip.compress(b"1\n"))
@@ -177,7 +179,7 @@ def test_strict_ends_at_the_first_bad_row(tail, path):
     assert str(path) in child.stderr.read().decode()
 
 
-def test_a_reader_that_goes_away_ends_it(tail, path):
+def test_a_closed_pipe_ends_tail(tail, path):
     child = tail("-f", path)
     assert child.stdout.read(100) == b"1\n2\n3\n"
     child.stdout.close()

@@ -59,7 +59,7 @@ def test_every_mode_has_many_cases():
         assert sum(mode in modes_of(case) for case in every) >= 500, mode
 
 
-def test_the_generated_files_are_what_their_generators_give():
+def test_the_generated_files_equal_the_output_of_their_generators():
     for name, text in families().items():
         file = FOLDER / f"{name}.jsonl"
         remedy = f"run python -m tests.conformance.generators for {file.name}"

@@ -489,7 +489,7 @@ def test_the_strategy_of_a_join_that_no_task_can_hold(query, where):
         ),
     ],
 )
-def test_explain_says_where_the_parts_run(files, query, expected):
+def test_explain_names_the_place_of_each_part(files, query, expected):
     with headrace.open(files) as dataset:
         names = {"users": files[0]} if "@users" in query else {}
         explained = dataset.query(query, engine="spark", names=names).explain()
@@ -529,7 +529,7 @@ def test_explain_says_where_the_parts_run(files, query, expected):
         ),
     ],
 )
-def test_explain_says_how_and_why_joins_are_done(
+def test_explain_names_the_strategy_of_joins_and_its_reason(
     tmp_path, query, users, indexed, expected
 ):
     path = tmp_path / "users.jsonl"

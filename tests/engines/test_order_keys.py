@@ -72,7 +72,7 @@ def test_keys_are_computed_between_the_stages():
     assert rows.counts == Counts(rows=3, emitted=2, filtered=1)
 
 
-def test_a_row_that_fails_on_the_way_contributes_nothing():
+def test_a_row_that_fails_in_a_stage_contributes_nothing():
     rows = KeyedRows(
         code("6 / $"),
         stages=[stage("$.rows().flat_map(t).map(12 / @)")],

@@ -327,7 +327,7 @@ def test_a_join_reads_all_rows_where_the_index_cannot_decide(
     assert joined(people, tmp_path, query, rows)[1] == 200
 
 
-def test_the_plan_of_a_join_says_that_an_index_may_be_used():
+def test_the_plan_of_a_join_mentions_the_index():
     query = "$.join(@people, on: who == id)"
     assert "found in files with a key index" in explain(query, stream=True)
     assert "key index" not in explain(query, stream=True, indexes=False)

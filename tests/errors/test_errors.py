@@ -29,7 +29,7 @@ def test_there_are_errors():
     assert len(EVERY) > 60
 
 
-def test_an_unknown_name_is_no_error():
+def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'NoSuchError'"):
         _ = headrace.errors.NoSuchError
 
@@ -44,7 +44,7 @@ def test_an_error_survives_pickling(kind):
 
 
 @pytest.mark.parametrize("kind", [kind for kind in EVERY if kind is not HeadraceError])
-def test_a_text_says_what_happened_and_then_what_to_do(kind):
+def test_a_message_says_what_happened_and_then_what_to_do(kind):
     error = _sample(kind)
     assert str(error).startswith(error.what)
     assert "{" not in str(error)
@@ -67,7 +67,7 @@ def test_other_fields_are_refused(values, named):
         BadRowError(*values, **named)
 
 
-def test_an_index_says_how_it_is_built():
+def test_an_index_error_names_the_build_command():
     assert KeyIndexError("a", "b", "stale", "c").build == "--on KEY"
     assert GraphIndexError("a", "b", "stale", "c").build.startswith("--graph")
     assert KeyIndexError("a", "b", "stale", "c", "--on id").build == "--on id"

@@ -22,5 +22,5 @@ def test_a_killed_writer_leaves_one_whole_set(quick_directory):
     kill("kill_writers.py", quick_directory)
 
 
-def test_the_run_after_a_killed_one_goes_on_and_loses_no_row(quick_directory):
+def test_the_run_after_a_killed_one_continues_and_loses_no_row(quick_directory):
     kill("kill_pipelines.py", quick_directory)

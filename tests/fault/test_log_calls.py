@@ -357,7 +357,7 @@ class TestAWriter:
         # It is unknown whether it is on disk; it may be in the log.
         refuse_unless_sound(root / "log", 1, 2)
 
-    def test_takes_back_what_it_cannot_write(self, root):
+    def test_truncates_lines_that_it_cannot_write_completely(self, root):
         with headrace.LogWriter(root / "log") as writer:
             writer.append(record(0))
             with (
@@ -368,7 +368,7 @@ class TestAWriter:
             assert (root / f"log/{0:020d}.jsonl").read_bytes() == record(0) + b"\n"
             assert writer.append(record(1)) == 2
 
-    def test_takes_back_lines_whose_entries_it_cannot_write(self, root):
+    def test_truncates_lines_whose_entries_it_cannot_write(self, root):
         with headrace.LogWriter(root / "log") as writer:
             writer.append(record(0))
             with (
@@ -379,7 +379,7 @@ class TestAWriter:
             assert writer.append(record(1)) == 2
         refuse_unless_sound(root / "log", 2, 2)
 
-    def test_says_how_much_of_a_call_is_in_the_log(self, root):
+    def test_reports_how_many_records_of_a_call_are_in_the_log(self, root):
         with headrace.LogWriter(root / "log", rotate_rows=2) as writer:
             # Data, sync and entries of the first two; then both are synchronised.
             with (
@@ -391,7 +391,7 @@ class TestAWriter:
             writer.append_many([record(number) for number in range(2, 5)])
         refuse_unless_sound(root / "log", 5, 5)
 
-    def test_fails_if_it_cannot_take_back(self, root):
+    def test_fails_if_it_cannot_truncate(self, root):
         class Stubborn(FailingSystem):
             def truncate(self, descriptor, size):
                 raise OSError(errno.EIO, "no")

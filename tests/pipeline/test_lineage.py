@@ -216,7 +216,7 @@ def test_a_run_reports_its_inputs_and_outputs(ran, rows, tmp_path, lineage, even
     ]
 
 
-def test_a_second_run_has_written_nothing(ran, rows, tmp_path, lineage, events):
+def test_a_second_run_reports_no_written_rows(ran, rows, tmp_path, lineage, events):
     rows(tmp_path / "raw/a.jsonl", {"id": 1})
     made = some_pipeline(tmp_path)
     made.run(lineage=lineage)

@@ -27,7 +27,7 @@ class Page(HTMLParser):
         self.text.append(data)
 
 
-def test_a_page_says_what_was_rejected_and_why(ran, rows, tmp_path):
+def test_a_page_shows_rejected_rows_with_reasons(ran, rows, tmp_path):
     rows(tmp_path / "<raw>&.jsonl", {"a": 1}, {"a": 3}, b"bad")
     stages = [Validate(rules=["a < 2 and '<b>&' != a"])]
     made = Pipeline("p", "out", Source("<raw>&.jsonl"), stages, base=str(tmp_path))

@@ -137,7 +137,7 @@ def test_rows_pass_as_they_are_written():
 @pytest.mark.parametrize(
     "query", ["$.rows().sort(a)", "$.rows().count()", "$.rows().unique()", "@a.count()"]
 )
-def test_a_query_about_several_rows_is_no_step(query):
+def test_a_stream_query_as_a_row_step_is_refused(query):
     with pytest.raises(UsageError, match="more than one row"):
         row_by_row(query)
 

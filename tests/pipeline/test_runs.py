@@ -315,7 +315,7 @@ def test_fresh_makes_all_of_it_again(ran, rows, pipeline, tmp_path):
     assert (result(made), len(quarantined(made))) == ([{"id": 1}], 1)
 
 
-def test_an_interrupted_run_goes_on_behind_its_last_commit(
+def test_an_interrupted_run_continues_after_its_last_commit(
     ran, rows, pipeline, tmp_path, monkeypatch
 ):
     for name in "abcde":
@@ -658,7 +658,7 @@ def test_a_set_of_another_writer_is_not_replaced(ran, rows, pipeline, tmp_path):
         replace(other, name="others").run()
 
 
-def test_a_pipeline_does_not_read_what_it_writes(ran, rows, pipeline, tmp_path):
+def test_a_pipeline_does_not_read_its_own_output(ran, rows, pipeline, tmp_path):
     rows(tmp_path / "raw/a.jsonl", {"id": 1})
     made = replace(pipeline(), source=Source("raw"), directory="raw/out")
     made.run()

@@ -95,7 +95,7 @@ def test_a_removed_damaged_or_stale_index_is_built_again(ran, pipeline):
     assert counts(unique.run()) == [(0, 3, 0)]
 
 
-def test_explain_says_how_many_parts_are_not_in_it(ran, pipeline, rows, tmp_path):
+def test_explain_counts_the_parts_that_are_not_indexed(ran, pipeline, rows, tmp_path):
     explanation = pipeline.explain().split("\n")
     assert explanation[-2] == "index of key id of the set"
     pipeline.run()

@@ -279,6 +279,6 @@ def test_mistakes_are_reported_with_their_place(tmp_path, text, said):
     assert "\n" not in str(caught.value)
 
 
-def test_a_file_that_is_not_there(tmp_path):
+def test_a_missing_file(tmp_path):
     with pytest.raises(SourceNotFoundError):
         Pipeline.from_toml(tmp_path / "nothing.toml")

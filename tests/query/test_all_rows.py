@@ -83,7 +83,7 @@ def test_a_name_stands_for_the_value_of_all_rows(rows, query, expected):
         ("$.join(p, on: id)", "stream", 8, "@p"),
     ],
 )
-def test_what_no_row_has_is_refused(rows, query, mode, column, cure):
+def test_a_field_of_no_row_is_refused(rows, query, mode, column, cure):
     with pytest.raises(QueryMeaningError) as refused:
         rows.query(query, stream=mode == "stream")
     assert (refused.value.column, cure in refused.value.hint) == (column, True), str(
@@ -242,7 +242,7 @@ def test_a_row_whose_key_fails_is_one_bad_row(rows, query, kept, engine):
         ("$.rows().find(id == 1) -> row | (try row.xs.filter(@ > 1) else 7)", 7),
     ],
 )
-def test_a_key_fails_on_what_has_no_elements(tmp_path, query, kept):
+def test_a_key_fails_on_a_value_without_elements(tmp_path, query, kept):
     path = tmp_path / "rows.jsonl"
     path.write_text('{"id": 0, "xs": [1]}\n{"id": 1, "xs": 3}\n')
     with headrace.open(path, index=False) as dataset:

@@ -53,7 +53,7 @@ PART = "the part must be a number from 0 to 1"
         ("$.count()", "$.rows() for all rows, as in $.rows().count()"),
     ],
 )
-def test_an_error_says_what_is_wrong(query, reason):
+def test_an_error_names_the_mistake(query, reason):
     with pytest.raises(HeadraceError) as caught:
         evaluate(query, b'{"b": 1}')
     assert reason in str(caught.value)
@@ -102,7 +102,7 @@ def test_an_error_says_what_is_wrong(query, reason):
         ('f"{2.0:d}"', '"2"'),
     ],
 )
-def test_an_answer_to_what_is_at_the_edge(query, answer):
+def test_the_answer_at_the_edge_of_a_range(query, answer):
     assert evaluate(query, b"null").decode() == answer
 
 

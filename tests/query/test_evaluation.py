@@ -61,7 +61,7 @@ def test_an_answer(query, document, answer):
         "$.rows().map(id).unique_by($)",
     ],
 )
-def test_behind_rows_the_root_is_the_element_however_rows_are_read(tmp_path, query):
+def test_after_rows_the_root_is_the_element_in_every_mode(tmp_path, query):
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
     whole = json.loads(evaluate(query, json.dumps(ROWS).encode()))

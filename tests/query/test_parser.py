@@ -473,7 +473,7 @@ def test_chains_are_flat():
 
 
 @pytest.mark.parametrize("query", SAMPLES)
-def test_every_expression_knows_where_it_stands(query):
+def test_every_expression_has_a_position(query):
     tree = parse(query)
     assert tree.span == ast.Span(0, len(query))
     for node in traversal.walk(tree):

@@ -118,7 +118,7 @@ def test_an_f_string_is_a_run_of_tokens():
     ]
 
 
-def test_tokens_know_where_they_stand():
+def test_tokens_have_positions():
     query = "$.a + f\"b{c}\" - 'd' @e"
     for token in tokenize(query):
         assert query[token.start : token.end] == token.text
@@ -141,7 +141,7 @@ def test_tokens_know_where_they_stand():
         pytest.param("9" * 641, 0, "640", id="long number"),
     ],
 )
-def test_what_is_no_token(query, offset, reason):
+def test_invalid_tokens(query, offset, reason):
     with pytest.raises(QuerySyntaxError) as caught:
         tokenize(query)
     assert caught.value.offset == offset

@@ -269,7 +269,7 @@ TEXT_PATHS = st.lists(
 
 
 @given(document=DOCUMENTS, path=TEXT_PATHS, brackets=st.booleans())
-def test_what_set_path_sets_get_path_finds(document, path, brackets):
+def test_get_path_returns_the_value_of_set_path(document, path, brackets):
     text = ".".join(path)
     if brackets:
         text = "".join(

@@ -108,7 +108,7 @@ def ask(context, paths):
     return answers
 
 
-def test_queries_read_what_an_index_leads_to(driver, tmp_path):
+def test_queries_read_the_rows_found_by_an_index(driver, tmp_path):
     data = tmp_path / "data"
     lines = [f'{{"id":{n % 900},"n":{n}}}' for n in range(4000)]
     shards = write(data / "set", lines, most=1000, block_bytes=500)

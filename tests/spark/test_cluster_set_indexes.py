@@ -102,7 +102,7 @@ def test_an_index_is_whole_in_spite_of_faults(driver, directory, expected, order
     assert content(directory) == expected
 
 
-def test_a_task_that_always_fails_leaves_what_was_there(driver, directory, expected):
+def test_a_task_that_always_fails_leaves_the_old_index(driver, directory, expected):
     for order in ("always", "always at segment"):
         error, done = driver(build_while, directory, order)
         assert "SparkFailedError" in error

@@ -69,14 +69,14 @@ def test_the_sample_has_the_described_rows(tmp_path):
 
 
 @pytest.mark.parametrize("rows", [LEAST_ROWS, 1234])
-def test_a_dataset_and_spark_find_what_was_written(spark, tmp_path, rows):
+def test_a_dataset_and_spark_read_the_written_rows(spark, tmp_path, rows):
     sample = write_sample(tmp_path, rows)
     checked(local_steps(sample))
     checked(spark_steps(sample, spark))
     checked(pipeline_steps(sample, spark))
 
 
-def test_the_manual_shows_what_a_run_prints(spark, tmp_path):
+def test_the_manual_shows_the_output_of_a_run(spark, tmp_path):
     write_sample(tmp_path, 20_000)
     shown = {
         tuple(block.words): block.text for block in blocks(ROOT / "docs/pipeline.md")

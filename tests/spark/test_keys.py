@@ -177,6 +177,6 @@ def test_a_warning_names_an_unusable_index(shards):
         ({"keys": "[1]", "keyField": "[1"}, "option keyField is not a JSON list"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(given, message):
+def test_invalid_options_are_refused(given, message):
     with pytest.raises(UsageError, match=message):
         read_options({"path": "rows", **given})

@@ -154,7 +154,7 @@ def test_all_rows_stay_when_they_are_sorted_and_equal_ones_as_they_were(
         assert result(made) == [good(files)[at] for at in order]
 
 
-def test_new_files_are_deduped_against_what_is_there(spark, tmp_path):
+def test_rows_of_new_files_are_deduplicated_against_the_output(spark, tmp_path):
     write(
         tmp_path / "raw/a.jsonl", [{"id": n % 7, "f": "a", "n": n} for n in range(20)]
     )
@@ -184,7 +184,7 @@ def test_new_files_are_deduped_against_what_is_there(spark, tmp_path):
     assert statuses == ["up to date"] * 4
 
 
-def test_jobs_do_not_divide_what_is_sorted_and_rows_may_grow(spark, tmp_path):
+def test_sorted_rows_are_not_divided_into_jobs_and_may_grow(spark, tmp_path):
     for name in "ab":
         write(tmp_path / f"raw/{name}.jsonl", [{"id": n} for n in range(50)])
     made = Pipeline(
@@ -205,7 +205,7 @@ def test_jobs_do_not_divide_what_is_sorted_and_rows_may_grow(spark, tmp_path):
     assert [row["id"] for row in result(made)] == list(range(-49, 1))
 
 
-def test_a_row_whose_key_fails_is_rejected_where_it_stands(spark, tmp_path):
+def test_a_row_whose_key_fails_is_rejected_with_its_place(spark, tmp_path):
     rows = [{"id": "3"}, {"id": "x"}, {"id": "1"}, {"id": "x"}]
     write(tmp_path / "raw/a.jsonl", rows)
     made = Pipeline(
@@ -251,7 +251,7 @@ def test_a_pipeline_gives_the_same_bytes_whatever_the_tasks(spark, tmp_path):
     assert len(lines[0]) > 400
 
 
-def test_rows_are_sorted_by_what_a_shuffle_has_joined_them_with(spark, tmp_path):
+def test_rows_are_sorted_by_fields_of_a_shuffled_join(spark, tmp_path):
     write(tmp_path / "raw/a.jsonl", [{"user": n % 4} for n in range(8)])
     users = [{"id": n, "rank": n - 1} for n in range(3)]
     write(tmp_path / "users.jsonl", users)
@@ -301,7 +301,7 @@ def test_a_join_by_a_shuffle_gives_the_lines_of_one_that_is_held(spark, tmp_path
     assert counts[0] == counts[1]
 
 
-def test_a_report_has_what_spark_has_counted(spark, tmp_path):
+def test_a_report_has_the_counters_of_spark(spark, tmp_path):
     write(tmp_path / "raw/a.jsonl", [{"id": n % 50} for n in range(200)])
     made = Pipeline(
         "events",

@@ -41,7 +41,7 @@ def is_sound(url, bucket):
 
 
 @pytest.mark.parametrize("options", [{}, {"codec": "gzip", "partitionBy": "even"}])
-def test_what_is_written_is_that_of_a_file_system(spark, load, tmp_path, url, bucket, options):  # fmt: skip
+def test_a_set_in_a_store_equals_one_on_a_file_system(spark, load, tmp_path, url, bucket, options):  # fmt: skip
     frame = spark.range(0, 1000, 1, 4).selectExpr("id", "id % 2 = 0 AS even")
     for place in (tmp_path / "here", f"{url}/"):
         save(frame, place, maxRecords="100", **options)

@@ -244,7 +244,7 @@ def test_only_an_embedded_spark_is_tied_to_this_machine():
     assert "spark.driver.host" not in settings("spark://example.org:7077", {})
 
 
-def test_queries_run_in_the_session_that_is_there(tmp_path):
+def test_queries_run_in_the_active_session(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'{"a": 1}\n{"a": 2}\n')
     run(

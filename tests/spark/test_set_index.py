@@ -186,7 +186,7 @@ def test_tasks_that_fail_or_die_change_nothing(spark, tmp_path, fault):
     assert content(tmp_path) == expected
 
 
-def test_a_job_that_fails_leaves_the_index_that_was_there(spark, tmp_path):
+def test_a_job_that_fails_leaves_the_old_index(spark, tmp_path):
     shards = write(tmp_path, some_lines(100, 4), most=60)
     with pytest.raises(SparkFailedError, match="attempt 3 fails"):
         made_by(Sabotaged(spark, "always"), shards)

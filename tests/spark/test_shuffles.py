@@ -183,7 +183,7 @@ def test_joins_in_batches_of_any_size(kind, name):
         assert [json.loads(row["line"]) for row in rows] == expected
 
 
-def test_a_row_that_cannot_be_joined_says_why():
+def test_a_row_that_cannot_be_joined_has_a_reason():
     left = [b'{"k": 1}', b'{"k": 2}']
     joining = JoinElements("join", code("k"), code("$[0]"), None, 1 << 20, 9)
     right = elements(KeyedRows(code("$[0]")).of(batch_of(b"[2, 5]")))

@@ -155,7 +155,7 @@ def test_lines_are_written_as_they_are(spark, load, tmp_path, column):
         (["1 2"], "row 0 .* byte 2"),
     ],
 )
-def test_lines_that_are_no_json_fail_the_job(spark, tmp_path, values, reason):
+def test_lines_that_are_not_json_fail_the_job(spark, tmp_path, values, reason):
     frame = spark.createDataFrame([(value,) for value in values], "_raw string")
     with pytest.raises(Exception, match=rf"(?s)UnwritableRecordError.*{reason}"):
         save(frame.coalesce(1), tmp_path / "out")

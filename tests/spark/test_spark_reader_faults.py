@@ -230,7 +230,7 @@ def test_faulty_rows_that_no_column_reports(load, theirs, written):
         assert len(list(reader.read(*reader.partitions()))) == 1
 
 
-def test_values_that_are_no_objects_as_variants(load, theirs, written):
+def test_values_that_are_not_objects_as_variants(load, theirs, written):
     path = written(b'null\n"str"\n[1,2]\n{"a":5} xyz\n')
     text = functions.expr("to_json(v)")
     one = {"singleVariantColumn": "v"}
@@ -246,7 +246,7 @@ def test_values_that_are_no_objects_as_variants(load, theirs, written):
     assert (nothing, reason(error)) == (None, "trailing characters after the value")
 
 
-def test_what_follows_a_lone_carriage_return(load, theirs, written):
+def test_text_after_a_lone_carriage_return(load, theirs, written):
     path = written(b'{"a":1}\r{"a":2}\n')
     assert rows(theirs(path, "a long", lineSep="\n")) == [(1,)]
     ((value, error),) = rows(load(path, "a long, _error string"))

@@ -129,7 +129,7 @@ def test_rows_added_after_available_now_has_begun_wait(file):
     ],
     ids=["truncated", "emptied", "replaced"],
 )
-def test_a_file_that_is_not_what_it_was_is_named(file, change, reason):
+def test_a_replaced_file_is_named(file, change, reason):
     stream = Stream(file)
     stream.batch()
     change(file)

@@ -160,7 +160,7 @@ def test_a_segment_that_is_removed_between_plan_and_task_stops_the_query_once(lo
     assert lines(stream.rest()) == expected(range(250, 350))
 
 
-def test_a_new_query_begins_with_the_first_line_that_is_there(log):
+def test_a_new_query_begins_with_the_first_remaining_line(log):
     headrace.Log(log).retain(before_line=201)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -132,7 +132,7 @@ def test_expanding(directory, lines, way, seeds, options):
     pred=PREDICATES,
     direction=DIRECTION,
 )
-def test_shortest_ways(directory, lines, start, goal, hops, pred, direction):
+def test_shortest_paths(directory, lines, start, goal, hops, pred, direction):
     data = text(lines)
     edges = list(edges_in(data))
     options = {"hops": hops, "pred": pred, "direction": direction}

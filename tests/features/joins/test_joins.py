@@ -93,7 +93,7 @@ def test_a_join_equals_two_loops(directory, left, right, kind, on, name, hint, r
 
 
 @given(left=ROWS, right=ROWS, longest=st.booleans(), times=st.integers(0, 3))
-def test_a_zip_goes_by_position(directory, left, right, longest, times):
+def test_zip_streams_pairs_rows_by_position(directory, left, right, longest, times):
     data = headrace.open(written(directory / "left.jsonl", left))
     names = {"other": written(directory / "right.jsonl", right)}
     option = ", longest: true" if longest else ""

@@ -90,7 +90,7 @@ def check(path, made, rows, *, of_rows, reverse=False, **options):
 
 @many
 @given(made=subqueries(of_rows=True), rows=ROWS, reverse=st.booleans())
-def test_behind_rows(path, made, rows, reverse):
+def test_sub_queries_after_rows(path, made, rows, reverse):
     check(path, made, rows, of_rows=True, reverse=reverse)
 
 

@@ -111,7 +111,7 @@ def test_any_join(folder, query, rows, others, bad, options, shared):
     options=OPTIONS.filter(lambda options: not options.get("reverse")),
     shared=SHARED,
 )
-def test_a_pipe_gives_what_a_file_gives(folder, query, rows, bad, options, shared):
+def test_a_pipe_gives_the_answers_of_a_file(folder, query, rows, bad, options, shared):
     lines = [json.dumps(row).encode() for row in rows]
     for at, line in bad:
         lines.insert(at, line)

@@ -42,7 +42,7 @@ def kept(paths):
 
 @settings(deadline=None)
 @given(files=st.lists(FILE, min_size=1, max_size=3), partition=st.integers(10, 2000))
-def test_tasks_count_what_one_process_counts(directory, files, partition):
+def test_tasks_and_one_process_count_the_same_rows(directory, files, partition):
     paths = []
     for number, (form, lines, last, first) in enumerate(files):
         paths.append(directory / f"{number}.jsonl")

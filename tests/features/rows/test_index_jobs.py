@@ -104,7 +104,7 @@ def build_here(paths, options):
     fragment=st.integers(20, 3000),
     partition=st.integers(20, 4000),
 )
-def test_tasks_build_what_threads_build(
+def test_tasks_and_threads_build_the_same_index(
     directory, files, options, strict, memory, fragment, partition
 ):
     paths = written(directory, files)

@@ -29,7 +29,7 @@ def tree(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_a_pattern_matches_what_it_matches_in_python(tree, pattern):
+def test_a_pattern_matches_the_same_names_as_in_python(tree, pattern):
     pattern = pattern.format(root=tree)
     assert matches(pattern) == sorted(set(glob.glob(pattern, recursive=True)))  # noqa: PTH207
 

@@ -104,7 +104,7 @@ def site():
 @pytest.mark.parametrize("lengths", [True, False], ids=["length", "no length"])
 @pytest.mark.parametrize("rows", [0, 1, SMALL, LARGE])
 @pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
-def test_any_server_gives_the_rows_that_are_there(site, ranges, lengths, rows, packed):
+def test_rows_are_complete_from_any_server(site, ranges, lengths, rows, packed):
     site.ranges, site.lengths = ranges, lengths
     content = numbered(rows)
     site.files["/a.jsonl"] = gzip.compress(content, 1) if packed else content
@@ -160,7 +160,7 @@ def test_an_object_that_is_replaced_is_noticed_and_one_that_grew_is_not():
         ds[LARGE // 3]
 
 
-def test_what_a_server_does_wrong_is_an_error_of_the_file(site):
+def test_a_fault_of_a_server_is_an_error_of_the_file(site):
     site.files["/a.jsonl"] = numbered(LARGE)
     url = f"{site.url}/a.jsonl"
     ds = headrace.open(url)
@@ -180,9 +180,7 @@ def test_what_a_server_does_wrong_is_an_error_of_the_file(site):
         ("memory://no-such/a.jsonl", SourceNotFoundError),
     ],
 )
-def test_a_server_that_cannot_be_reached_is_not_a_file_that_is_not_there(
-    site, url, error
-):
+def test_an_unreachable_server_is_not_reported_as_a_missing_file(site, url, error):
     with pytest.raises(error) as raised:
         headrace.open(url.format(site=site.url)).head(1)
     assert type(raised.value) is error

@@ -37,7 +37,7 @@ def test_a_backup_has_the_old_content(files, tmp_path):
     assert names(tmp_path) == ["final", "final.bak"]
 
 
-def test_a_backup_of_ours_is_replaced(files, tmp_path):
+def test_an_earlier_backup_is_replaced(files, tmp_path):
     new, final = files
     replace_file(new, final, keep_backup=True)
     new.write_text("C")
@@ -184,7 +184,7 @@ def test_there_is_a_file_at_every_moment(files, tmp_path, monkeypatch):
     assert seen == sorted(seen)
 
 
-def test_a_full_disk_is_an_error_of_ours(tmp_path, monkeypatch):
+def test_a_full_disk_is_a_headrace_error(tmp_path, monkeypatch):
     new, final = tmp_path / "new", tmp_path / "final"
     new.write_bytes(b"B")
     final.write_bytes(b"A")

@@ -78,7 +78,7 @@ def out(access, node):
         pytest.param('{"from":"a","pred":"p","to":"b"', None, id="bad"),
     ],
 )
-def test_what_is_an_edge(tmp_path, row, edges):
+def test_rows_that_are_edges(tmp_path, row, edges):
     source = tmp_path / "edges.jsonl"
     source.write_text(row + "\n")
     built = headrace.GraphIndex.build(source, *USUAL)
@@ -280,7 +280,7 @@ def test_key_indexes_lead_to_edges(source):
     assert out(found.access, "n5") == [("p2", "n36")]
 
 
-def test_incoming_edges_have_to_be_there(source):
+def test_an_index_without_incoming_edges_is_not_used_for_them(source):
     headrace.GraphIndex.build(source, *USUAL)
     assert reach(source, direction="out")[0].strategy == "graph"
     found, troubles = reach(source, direction="in")

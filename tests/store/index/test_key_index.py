@@ -194,7 +194,7 @@ def test_compressed_files_with_blocks_have_indexes(source, form):
     assert len(grown.get(7)) == 11
 
 
-def test_other_compressed_files_have_none(source):
+def test_other_compressed_files_have_no_index(source):
     path = source.with_name("rows.jsonl.gz")
     path.write_bytes(FORMS["gzip"](ROWS))
     with pytest.raises(UsageError, match="headrace recompress"):

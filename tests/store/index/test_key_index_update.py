@@ -159,7 +159,7 @@ def test_a_changed_file_must_be_indexed_anew(updated):
     assert numbers(updated, 7)[-2:] == [908, -1]
 
 
-def test_a_file_that_lost_what_was_appended_has_its_base(updated):
+def test_a_file_that_lost_its_appended_rows_uses_the_base(updated):
     os.truncate(updated, len(ROWS))
     assert numbers(updated, 7) == list(range(7, 1000, 100))
     assert headrace.KeyIndex.check(updated)["fresh"]
@@ -189,7 +189,7 @@ def test_a_touched_file_is_revalidated(source, with_delta):
         assert stored.path.read_bytes() == noted
 
 
-def test_compressed_files_are_indexed_anew(tmp_path):
+def test_compressed_files_are_indexed_again(tmp_path):
     source = tmp_path / "rows.jsonl.gz"
     source.write_bytes(FORMS["gzip, blocks of lines"](ROWS))
     headrace.KeyIndex.build(source, "k")
@@ -297,7 +297,7 @@ def test_a_second_writer_is_refused(updated):
     headrace.KeyIndex.update(updated)
 
 
-def test_what_a_killed_writer_left_is_removed_by_the_next(updated):
+def test_leftovers_of_a_killed_writer_are_removed_by_the_next(updated):
     left = [".rows.jsonl.jnx.tmp-17-0123abcd", ".rows.jsonl.jnx.delta.tmp-17-0123abcd"]
     others = [".rows.jsonl.jnx.k.tmp-17-0123abcd", ".rows.jsonl.jnx.tmp-mine"]
     for name in [*left, *others, "rows.jsonl.jnx.lock"]:
@@ -382,7 +382,7 @@ def test_updates_that_are_refused(source):
     assert headrace.KeyIndex.update(source, "k", full=True).mode == "full"
 
 
-def test_a_delta_alone_is_no_index(updated):
+def test_a_delta_without_a_base_is_an_error(updated):
     delta = updated.with_name("rows.jsonl.jnx.delta")
     with pytest.raises(KeyIndexError, match="not a key index"):
         headrace.KeyIndex.open(updated, "k", index=delta, require_index=True)

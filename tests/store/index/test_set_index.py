@@ -156,7 +156,7 @@ def test_get_of_a_data_set(shards):
 # Stale and damaged indexes
 
 
-def test_an_index_that_is_not_there(shards):
+def test_a_missing_index(shards):
     with pytest.warns(HeadraceWarning, match="there is no key index for n"):
         assert headrace.KeyIndex.open(shards.directory, "n").get(5) == [
             {"id": 5, "n": 5, "word": "w2"}

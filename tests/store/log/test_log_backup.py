@@ -54,7 +54,7 @@ def paths(tmp_path):
     return tmp_path / "log", tmp_path / "backups" / "log"
 
 
-def test_only_what_is_new_is_copied(paths, tmp_path):
+def test_only_new_lines_are_copied(paths, tmp_path):
     log, backup = paths
     append(log, 0, 25)
     made = headrace.Log(log).backup(backup)
@@ -71,7 +71,7 @@ def test_only_what_is_new_is_copied(paths, tmp_path):
     assert restored(backup, tmp_path / "back") == list(range(47))
 
 
-def test_a_restored_log_goes_on_with_the_same_numbers(paths, tmp_path):
+def test_a_restored_log_continues_the_line_numbers(paths, tmp_path):
     log, backup = paths
     append(log, 0, 25)
     headrace.Log(log).backup(backup)
@@ -269,7 +269,7 @@ class TestDamage:
 
     @pytest.mark.parametrize("before", [False, True], ids=["no backup", "a backup"])
     @pytest.mark.parametrize("name", [f"{10:020d}.jsonl", f"{20:020d}.jsonl"])
-    def test_of_a_file_that_was_cut_is_said_of_the_log(
+    def test_of_a_truncated_file_is_reported_for_the_log(
         self, paths, tmp_path, name, before
     ):
         log, backup = paths
@@ -284,7 +284,7 @@ class TestDamage:
         if before:
             assert restored(backup, tmp_path / "back") == list(range(25))
 
-    def test_of_what_was_copied_before_is_not_copied(self, paths, tmp_path):
+    def test_of_lines_copied_before_is_not_copied(self, paths, tmp_path):
         log, backup = paths
         append(log, 0, 25)
         headrace.Log(log).backup(backup)

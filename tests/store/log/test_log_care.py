@@ -90,7 +90,7 @@ class TestRotationByAge:
         assert len(list((tmp_path / "log").glob("*.jsonl"))) == 3
 
     @pytest.mark.parametrize("timed", [None, "$.t"])
-    def test_the_state_of_a_reopened_segment_says_its_age(self, tmp_path, timed):
+    def test_the_state_of_a_reopened_segment_has_its_age(self, tmp_path, timed):
         written(tmp_path / "log", 1, time=timed)
         time.sleep(0.1)
         ages = []
@@ -254,7 +254,7 @@ class TestAFullDisk:
 
 
 class TestTheTail:
-    def test_a_reader_leaves_what_is_no_record(self, tmp_path):
+    def test_a_reader_leaves_the_torn_tail(self, tmp_path):
         log = written(tmp_path / "log", 3)
         data = next(log.glob("*.jsonl"))
         with data.open("ab") as file:
@@ -357,7 +357,9 @@ class TestMessages:
             (b"1\n2\nx\n", "the 2 records before it are in the log"),
         ],
     )
-    def test_a_refused_record_says_what_is_in_the_log(self, tmp_path, lines, said):
+    def test_a_refused_record_reports_the_last_line_of_the_log(
+        self, tmp_path, lines, said
+    ):
         with (
             headrace.LogWriter(tmp_path / "log") as writer,
             pytest.raises(RefusedRecordError, match=said),

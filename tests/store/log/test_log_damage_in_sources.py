@@ -126,7 +126,7 @@ def test_segments_that_changed_places_are_an_error(tmp_path, question):
 
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("base", [0, 5])
-def test_an_index_that_is_gone_says_how_it_comes_back(log, question, base):
+def test_a_missing_index_is_an_error_with_advice(log, question, base):
     index = segment(log, base).with_suffix(".jsonl.idx")
     index.unlink()
     with pytest.raises(LogFileMissingError) as caught:

@@ -61,7 +61,7 @@ def test_ranges_are_read_a_little_at_a_time(directory, monkeypatch):
 
 
 @pytest.mark.parametrize("line", [0, -1, 1001])
-def test_lines_that_are_not_there(directory, line):
+def test_lines_out_of_range(directory, line):
     with pytest.raises(LineOutOfRangeError, match="it has lines 1 to 1000"):
         headrace.Log(directory).get(line)
 

@@ -86,7 +86,7 @@ def without_times(index):
     ]
 
 
-def test_a_log_that_was_closed_needs_nothing(log):
+def test_a_closed_log_needs_no_recovery(log):
     before = everything(log.directory)
     assert log.recover() == []
     assert everything(log.directory) == before
@@ -136,7 +136,7 @@ class TestTheIndex:
         assert "header_rewritten" in log.recover()
         assert log.values() == VALUES
 
-    def test_zeros_are_no_entries(self, log):
+    def test_zeros_are_not_entries(self, log):
         """KR-G2, krupton 8."""
         append(log.index(), b"\0" * (5 * ENTRY + 3))
         assert log.recover() == ["entries_dropped"]
@@ -150,7 +150,7 @@ class TestTheIndex:
         assert log.recover() == ["entries_dropped", "indexed"]
         assert log.values() == [*VALUES, {"n": 7}, {"n": 8}]
 
-    def test_behind_the_data(self, log):
+    def test_an_index_shorter_than_the_data(self, log):
         """KR-C4, KR-W1, krupton 5: the next line begins where the data ends."""
         append(log.data(), b'{"n":7}\n')
         assert log.recover() == ["indexed"]
@@ -160,7 +160,7 @@ class TestTheIndex:
         *_, last = dumped_index(log.index())
         assert last["endByte"] == log.data().stat().st_size
 
-    def test_ahead_of_the_data(self, tmp_path):
+    def test_an_index_longer_than_the_data(self, tmp_path):
         """KR-G1, krupton 4: entries of missing lines."""
         log = Log(tmp_path / "log", durability="os")
         with headrace.LogWriter(log.directory, durability="os") as writer:
@@ -180,7 +180,7 @@ class TestTheIndex:
         assert log.recover() == ["header_rewritten", "entries_dropped", "indexed"]
         assert log.values() == VALUES
 
-    def test_a_line_that_is_not_what_its_entry_says(self, tmp_path):
+    def test_a_line_that_differs_from_its_entry(self, tmp_path):
         """Without syncs, only the checksum of the line shows it."""
         log = Log(tmp_path / "log", durability="os")
         with headrace.LogWriter(log.directory, durability="os") as writer:
@@ -201,7 +201,7 @@ class TestTheIndex:
         log.recover()
         assert log.index().read_bytes() == before
 
-    def test_what_is_durable_is_not_read_again(self, tmp_path, monkeypatch):
+    def test_durable_lines_are_not_read_again(self, tmp_path, monkeypatch):
         """Recovery reads only the tail of a log of any length."""
         directory = tmp_path / "log"
         with headrace.LogWriter(directory) as writer:
@@ -348,7 +348,7 @@ class TestRotation:
         assert log.recover() == ["left"]
         assert log.data(1).exists()
 
-    def test_what_writers_had_begun_is_removed(self, log):
+    def test_temporary_files_of_writers_are_removed(self, log):
         for name in ("manifest.json", log.index().name, "recovery.json"):
             (log.directory / f".{name}.tmp-12-0123abcd").write_bytes(b"{")
         assert log.recover() == []
@@ -513,7 +513,7 @@ class TestDamage:
         found = headrace.Log(log.directory)
         assert [found.get(line) for line in (1, 2, 4)] == [*VALUES[:2], VALUES[3]]
 
-    def test_a_repair_says_which_lines_are_damaged(self, log):
+    def test_a_repair_reports_the_damaged_lines(self, log):
         flip(log.data(2), 6)
         before = everything(log.directory)
         (action,) = headrace.Log(log.directory).recover(repair=True).actions
@@ -521,7 +521,7 @@ class TestDamage:
         assert action.why == "line 3: the line is not what was written"
         assert everything(log.directory) == before
 
-    def test_the_last_segment_lost_what_was_durable(self, log):
+    def test_the_last_segment_lost_durable_bytes(self, log):
         cut(log.data(), log.data().stat().st_size - 1)
         self.refused(log, "were durable")
         log.recover(repair=True)

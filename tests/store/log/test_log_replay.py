@@ -154,7 +154,7 @@ class TestReplay:
         with headrace.Log(tmp_path).replay() as replay:
             assert [each.record for each in replay] == [1, None, 2]
 
-    def test_what_comes_later_is_left(self, logs):
+    def test_lines_appended_later_are_not_replayed(self, logs):
         with headrace.Log(logs).replay() as replay:
             write(logs / "a", [5000])
             write(logs / "c", [1])
@@ -265,7 +265,7 @@ class TestReplay:
         ],
         ids=str,
     )
-    def test_what_makes_no_sense(self, logs, options, said):
+    def test_invalid_options(self, logs, options, said):
         with pytest.raises(UsageError, match=said):
             headrace.Log(logs).replay(**options)
 

@@ -57,7 +57,7 @@ class TestWhatIsRead:
         assert list(rows) == ROWS[1500:4200]
         assert list(pickle.loads(pickle.dumps(rows))) == ROWS[1500:4200]
 
-    def test_that_are_compressed_or_removed_meanwhile(self, log):
+    def test_segments_compressed_or_removed_meanwhile(self, log):
         before = headrace.open(log, since=5000, until=42_000)
         headrace.Log(log).seal()
         assert list(before) == ROWS[500:4200]
@@ -73,7 +73,7 @@ class TestWhatIsRead:
         assert list(before) == ROWS[4500:]
         assert len(headrace.open(log, since=45_000)) == 2500
 
-    def test_every_way_to_write_a_time(self, log):
+    def test_every_notation_of_a_time(self, log):
         noon = datetime.fromtimestamp(20, UTC)
         assert len(headrace.open(log, until=noon)) == 2000
         assert len(headrace.open(log, until="1970-01-01T00:00:20Z")) == 2000
@@ -146,7 +146,7 @@ class TestCounts:
 
 class TestRefused:
     @pytest.mark.parametrize("name", ["rows.jsonl", "directory", "-"])
-    def test_what_is_no_log(self, tmp_path, name):
+    def test_sources_that_are_not_logs(self, tmp_path, name):
         (tmp_path / "rows.jsonl").write_bytes(b"1\n")
         (tmp_path / "directory").mkdir()
         (tmp_path / "directory" / "a.jsonl").write_bytes(b"1\n")

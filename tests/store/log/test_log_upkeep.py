@@ -218,7 +218,7 @@ class TestCompressing:
             {"grace": "soon"},
         ],
     )
-    def test_options_that_make_no_sense(self, log, options):
+    def test_invalid_options(self, log, options):
         with pytest.raises(UsageError):
             headrace.Log(log).seal(**options)
 
@@ -229,7 +229,7 @@ class TestCompressing:
 
 
 class TestAWriter:
-    def test_compresses_what_is_full(self, tmp_path):
+    def test_compresses_full_segments(self, tmp_path):
         with headrace.LogWriter(tmp_path, rotate_rows=2, codec="zstd") as log:
             log.append_many(range(7))
             log.wait_for_upkeep()
@@ -239,7 +239,7 @@ class TestAWriter:
             log.append_many(range(7, 9))
         assert list(headrace.Log(tmp_path)) == list(range(9))
 
-    def test_compresses_what_others_left(self, log):
+    def test_compresses_segments_of_earlier_writers(self, log):
         with headrace.LogWriter(log, codec="gzip") as writer:
             writer.wait_for_upkeep()
         assert all(each.packed for each in load(LogNames(log)).segments)
@@ -252,7 +252,7 @@ class TestAWriter:
         assert faults(log) == []
         assert headrace.Log(log).recover().actions == []
 
-    def test_removes_what_is_old(self, tmp_path):
+    def test_removes_old_segments(self, tmp_path):
         now = 1_700_000_000_000
         options = {"time": "$.E", "rotate_rows": 2, "retain_age": "1h"}
         with headrace.LogWriter(tmp_path, **options) as log:
@@ -263,7 +263,7 @@ class TestAWriter:
         assert (found.first_line, found.last_line) == (7, 7)
         assert names(tmp_path) == [f"{6:020d}.jsonl", f"{6:020d}.jsonl.idx"]
 
-    def test_removes_what_is_too_much(self, tmp_path):
+    def test_removes_segments_over_the_size_limit(self, tmp_path):
         options = {"rotate_rows": 5, "retain_bytes": 4000, "codec": "zstd"}
         with headrace.LogWriter(tmp_path, **options) as log:
             for n in range(100):
@@ -284,7 +284,7 @@ class TestAWriter:
         assert headrace.Log(log).first_line == 3
         assert headrace.Log(log).recover().actions == []
 
-    def test_says_what_it_could_not_compress(self, log):
+    def test_reports_a_failure_to_compress(self, log):
         path = log / f"{2:020d}.jsonl"
         content = path.read_bytes()
         path.write_bytes(content[:5000] + b"#" + content[5001:])
@@ -296,7 +296,7 @@ class TestAWriter:
         packed = [each.packed is not None for each in load(LogNames(log)).segments]
         assert packed == [True, False, True]
 
-    def test_many_readers_meanwhile(self, tmp_path):
+    def test_many_readers_during_upkeep(self, tmp_path):
         """Readers see correct lines while segments are compressed and removed."""
         wrong, done = [], threading.Event()
         options = {"rotate_rows": 3, "codec": "zstd", "durability": "os"}
@@ -382,7 +382,7 @@ class TestRemoving:
         "options",
         [{}, {"before_line": 0}, {"retain_age": "7"}, {"retain_bytes": "a lot"}],
     )
-    def test_options_that_make_no_sense(self, log, options):
+    def test_invalid_options(self, log, options):
         with pytest.raises(UsageError):
             headrace.Log(log).retain(**options)
 
@@ -597,7 +597,7 @@ class TestWhatIsLeftBehind:
         assert (log / f"{0:020d}.jsonl").read_bytes() == kept
 
     @pytest.mark.parametrize("removing", [True, False])
-    def test_nothing_goes_before_the_manifest_is_durable(self, log, removing):
+    def test_no_file_is_removed_before_the_manifest_is_durable(self, log, removing):
         """A killed process may have renamed the manifest without making it durable."""
         if removing:
             load(LogNames(log)).without(2).save(LogNames(log))

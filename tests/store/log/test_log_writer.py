@@ -180,7 +180,7 @@ def test_lines_before_a_bad_one_are_appended(tmp_path):
         ("os", ["write", "write"]),
     ],
 )
-def test_what_a_commit_does(tmp_path, durability, calls):
+def test_the_calls_of_a_commit(tmp_path, durability, calls):
     """KR-W4, KR-W5: data, its sync, entries, and only then the call returns."""
     with headrace.LogWriter(tmp_path, durability=durability, interval=1e6) as log:
         with using(Counting()) as system:
@@ -397,7 +397,7 @@ class TestTimes:
         found, _ = self.write(tmp_path, times, monotonic=monotonic)
         assert "".join("ny"[source == "extracted"] for _, source in found) == believed
 
-    def test_order_goes_on_in_the_next_file_and_the_next_writer(self, tmp_path):
+    def test_order_continues_in_the_next_file_and_the_next_writer(self, tmp_path):
         self.write(tmp_path, [{"E": 100}, {"E": 200}], rotate_rows=1)
         found, _ = self.write(tmp_path, [{"E": 150}, {"E": 200}])
         assert [source for _, source in found[2:]] == ["created", "extracted"]
@@ -526,7 +526,7 @@ class TestDirectories:
     @pytest.mark.parametrize(
         "name", ["a.jsonl", "a.ndjson.gz", "rows.meta-00000001.json"]
     )
-    def test_data_of_others_is_no_place_for_a_log(self, tmp_path, name):
+    def test_a_directory_with_other_data_is_refused(self, tmp_path, name):
         (tmp_path / name).write_bytes(b"1\n")
         with pytest.raises(UsageError, match="give the log another directory"):
             headrace.LogWriter(tmp_path)
@@ -557,7 +557,7 @@ class TestDirectories:
         ],
         ids=str,
     )
-    def test_options_that_make_no_sense(self, tmp_path, options):
+    def test_invalid_options(self, tmp_path, options):
         with pytest.raises(UsageError):
             headrace.LogWriter(tmp_path / "log", **options)
         assert not (tmp_path / "log").exists()

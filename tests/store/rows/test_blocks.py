@@ -157,7 +157,7 @@ def test_decoding_ahead_gives_rows_in_order(tmp_path):
         assert [next(rows) for _ in range(9000)] == ROWS[:9000]
 
 
-def test_a_child_goes_on_where_its_parent_was(tmp_path):
+def test_a_forked_child_continues_where_its_parent_was(tmp_path):
     path = written(tmp_path / "a", "zstd", zstd_frames(whole_lines(DATA, 300)))
     rows = iter(headrace.open(path, raw=True))
     before = [next(rows) for _ in range(9000)]

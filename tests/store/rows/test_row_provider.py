@@ -193,7 +193,7 @@ def test_rows_of_a_provider_are_read_once():
     ("row", "error"),
     [("text", UsageError), ({"a": 1}, UsageError), (b"[1,\n2]", NotNdjsonError)],
 )
-def test_a_row_that_is_no_line_is_refused(row, error):
+def test_a_row_with_a_line_ending_is_refused(row, error):
     class Odd(headrace.RowProvider):
         location = "odd"
 

@@ -50,7 +50,7 @@ def files(store):
 
 
 @pytest.mark.parametrize("codec", ["zstd", "gzip", "none"])
-def test_what_is_published_is_read(store, tmp_path, codec):
+def test_a_published_set_is_read(store, tmp_path, codec):
     shards = write(tmp_path, 0, 100, codec=codec)
     meta = shards.publish(URL)
     assert meta == "memory://bucket/events/rows.meta-00000001.json"
@@ -190,7 +190,9 @@ def test_parts_that_differ_from_the_metadata_are_refused(store, tmp_path):
         headrace.open(URL)
 
 
-def test_damaged_metadata_is_refused_and_half_of_it_is_none(store, tmp_path):
+def test_damaged_metadata_is_refused_and_incomplete_metadata_is_ignored(
+    store, tmp_path
+):
     write(tmp_path, 0, 10).publish(URL)
     write(tmp_path, 10, 20).publish(URL)
     newest = "/bucket/events/rows.meta-00000002.json"
@@ -202,7 +204,7 @@ def test_damaged_metadata_is_refused_and_half_of_it_is_none(store, tmp_path):
         headrace.open(URL)
 
 
-def test_what_is_no_set(store, tmp_path):
+def test_a_url_without_a_set_is_an_error(store, tmp_path):
     with pytest.raises(SourceNotFoundError):
         headrace.open(URL)
     store.pipe_file("/bucket/events/a.jsonl", json.dumps({"id": 1}).encode())

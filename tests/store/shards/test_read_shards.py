@@ -64,7 +64,7 @@ def test_strict_reading_names_part_line_and_byte(tmp_path, bad, reason):
     assert len(list(headrace.ShardSet(tmp_path).records(validation="trusted"))) == 6
 
 
-def test_what_is_not_json_is_named(tmp_path):
+def test_a_line_that_is_not_json_is_named(tmp_path):
     with headrace.ShardWriter(tmp_path, validate=False) as writer:
         writer.write_lines(b'{"a": 1}\n{oops\n')
     for validation in ("strict", "trusted"):
@@ -150,6 +150,6 @@ def blocks_of(sidecar):
     [{"validation": "lax"}, {"on_damage": "ignore"}, {"required": "key"}],
     ids=str,
 )
-def test_options_that_make_no_sense(out, options):
+def test_invalid_options(out, options):
     with pytest.raises(UsageError):
         headrace.ShardSet(out).records(**options)

@@ -123,7 +123,7 @@ def test_names_of_sets(url, bucket):
         _directory = headrace.ShardSet(url).directory
 
 
-def test_append_keeps_the_parts_that_are_there(url, bucket):
+def test_append_keeps_the_old_parts(url, bucket):
     first = run(url, [1, 2])
     second = run(url, [3])
     assert second.parts[: len(first.parts)] == first.parts
@@ -403,7 +403,7 @@ def test_a_commit_that_is_refused_leaves_nothing(url, bucket, monkeypatch):
         (RuntimeError("Unable to locate credentials"), "Unable to locate credentials"),
     ],
 )
-def test_a_store_that_cannot_be_written_says_so_before_tasks_begin(url, monkeypatch, error, message):  # fmt: skip
+def test_a_read_only_store_is_refused_before_tasks_begin(url, monkeypatch, error, message):  # fmt: skip
     def refuse(*_arguments, **_more):
         raise error
 

@@ -133,7 +133,7 @@ writer.close()
     assert list(headrace.open(tmp_path)) == [1]
 
 
-def test_a_lock_file_without_a_writer_is_no_lock(tmp_path):
+def test_a_lock_file_without_a_writer_is_ignored(tmp_path):
     (tmp_path / ".rows.lock").write_text("process 1 on mars")
     write(tmp_path, [1])
     assert names(tmp_path) == ["rows.meta-00000001.json", "rows.parts-00000001"]
@@ -161,7 +161,7 @@ def test_a_planted_link_is_not_followed(tmp_path):
         ["manifest.json", "LOCK", "rows.meta-00000001.json"],
     ],
 )
-def test_a_directory_that_is_not_ours_is_refused(tmp_path, entries):
+def test_a_foreign_directory_is_refused(tmp_path, entries):
     for entry in entries:
         (tmp_path / entry).touch()
     with pytest.raises(UsageError, match="directory"):
@@ -169,7 +169,7 @@ def test_a_directory_that_is_not_ours_is_refused(tmp_path, entries):
     assert names(tmp_path) == sorted(entries)
 
 
-def test_a_file_is_no_directory(tmp_path):
+def test_a_file_in_place_of_the_directory_is_refused(tmp_path):
     path = tmp_path / "file"
     path.touch()
     for target in (path, path / "below"):

@@ -119,7 +119,7 @@ def test_parts_of_other_attempts_are_not_committed(tmp_path):
     assert len(files(tmp_path)) == 3
 
 
-def test_an_attempt_after_the_end_of_its_job_makes_nothing(tmp_path):
+def test_an_attempt_after_the_end_of_its_job_writes_nothing(tmp_path):
     job = begin(tmp_path)
     job.commit([attempt(job, 0, [1])])
     job.close()
@@ -131,7 +131,7 @@ def test_an_attempt_after_the_end_of_its_job_makes_nothing(tmp_path):
     assert files(tmp_path) == before
 
 
-def test_append_keeps_the_parts_that_are_there(tmp_path):
+def test_append_keeps_the_old_parts(tmp_path):
     first = run(tmp_path, [1, 2])
     second = run(tmp_path, [3], block_bytes="1MiB")
     assert second.parts[: len(first.parts)] == first.parts

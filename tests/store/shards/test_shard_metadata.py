@@ -61,7 +61,7 @@ def decoded(content, name="rows", generation=1):
     return decode(content, "here", name, generation)
 
 
-def test_what_was_encoded_is_decoded():
+def test_encoded_metadata_is_decoded():
     content = encode(METADATA)
     assert decoded(content) == METADATA
     assert with_checksum(content.decode()) == content
@@ -79,7 +79,7 @@ def test_what_was_encoded_is_decoded():
     assert value["parts"][1]["ckpt"] == value["parts"][1]["path"] + ".ckpt"
 
 
-def test_a_partitioned_part_says_its_value():
+def test_a_partitioned_part_has_its_value():
     parts = tuple(
         part(
             at,
@@ -220,7 +220,7 @@ def test_other_json_is_refused(text):
         decoded(with_checksum(text + tail))
 
 
-def test_the_document_shows_what_is_written(tmp_path):
+def test_the_document_shows_the_written_metadata(tmp_path):
     (shown,) = re.findall(
         r"```json\n(.*?)```", (ROOT / "docs/formats/shards.md").read_text(), re.DOTALL
     )
@@ -301,7 +301,7 @@ def replace_the_directory(path):
         (replace_the_directory, "is not a directory"),
     ],
 )
-def test_parts_are_what_the_metadata_says(out, change, reason):
+def test_parts_that_differ_from_the_metadata_are_refused(out, change, reason):
     path = parts(out)[2]
     change(path)
     for use in (
@@ -315,7 +315,7 @@ def test_parts_are_what_the_metadata_says(out, change, reason):
             assert str(path) in str(raised.value)
 
 
-def test_a_missing_sidecar_is_no_loss(out):
+def test_a_missing_sidecar_loses_no_row(out):
     for path in out.rglob("*.ckpt"):
         path.unlink()
     assert list(headrace.open(out)) == list(range(35))

@@ -101,7 +101,7 @@ def test_many_partitions_are_one_file_each(tmp_path):
     assert sorted(row["i"] for row in headrace.open(tmp_path)) == list(range(300))
 
 
-def test_bytes_written_is_what_is_on_disk(tmp_path):
+def test_bytes_written_equals_the_bytes_on_disk(tmp_path):
     with headrace.ShardWriter(
         tmp_path, partition_by="user.country", codec="none", block_bytes=64
     ) as writer:

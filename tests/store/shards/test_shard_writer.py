@@ -49,7 +49,7 @@ def everything(directory):
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_what_was_written_is_read(tmp_path, codec):
+def test_written_records_are_read_back(tmp_path, codec):
     out = tmp_path / "a" / "b"
     with headrace.ShardWriter(out, codec=codec, max_bytes=2048) as writer:
         writer.write_many(RECORDS)
@@ -71,7 +71,7 @@ def test_what_was_written_is_read(tmp_path, codec):
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_bytes_written_is_what_is_on_disk_after_every_call(tmp_path, codec):
+def test_bytes_written_equals_the_bytes_on_disk_after_every_call(tmp_path, codec):
     with headrace.ShardWriter(
         tmp_path, codec=codec, max_bytes=2048, block_bytes=512
     ) as writer:
@@ -84,7 +84,7 @@ def test_bytes_written_is_what_is_on_disk_after_every_call(tmp_path, codec):
     assert writer.bytes_written == on_disk(tmp_path)
 
 
-def test_every_way_of_giving_a_record_gives_the_same_files(tmp_path):
+def test_every_method_of_writing_gives_the_same_files(tmp_path):
     texts = [
         json.dumps(each, ensure_ascii=False, separators=(",", ":")) for each in RECORDS
     ]
@@ -175,7 +175,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("record", "reason"), BAD)
-def test_a_bad_record_is_named_and_leaves_nothing(tmp_path, record, reason):
+def test_a_bad_record_is_named_and_leaves_no_file(tmp_path, record, reason):
     with headrace.ShardWriter(tmp_path, codec="none") as writer:
         writer.write(1)
         with pytest.raises(BadRecordError, match=reason) as raised:
@@ -374,7 +374,7 @@ def test_a_size_that_is_none_is_refused(tmp_path, name, value):
     ],
     ids=str,
 )
-def test_an_option_that_makes_no_sense_is_refused(tmp_path, options):
+def test_an_invalid_option_is_refused(tmp_path, options):
     with pytest.raises(UsageError):
         headrace.ShardWriter(tmp_path / "out", **options)
     assert list(tmp_path.iterdir()) == []
@@ -459,7 +459,7 @@ def test_threads_can_write_together(tmp_path):
         assert [i for thread, i in rows if thread == at] == list(range(300))
 
 
-def test_a_writer_that_is_done_says_so(tmp_path):
+def test_a_closed_writer_refuses_records(tmp_path):
     writer = headrace.ShardWriter(tmp_path)
     writer.write(1)
     assert writer.close() is writer.close() is writer.commit()
@@ -486,7 +486,7 @@ def test_an_object_store_is_refused(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_forgotten_writer_leaves_nothing(tmp_path):
+def test_a_forgotten_writer_leaves_no_file(tmp_path):
     writer = headrace.ShardWriter(tmp_path / "out", max_bytes=100, codec="none")
     writer.write_many(RECORDS)
     del writer
