@@ -3,17 +3,19 @@
 Python imports this module when it starts, if this directory is in PYTHONPATH. It does two
 things that would take longer in the tests than most of their tasks:
 
-Spark puts an archive with the sources of PySpark first in the path, and Python would compile
-them in each process. Without the archive, it finds the installed PySpark, compiled.
+Spark puts archives with the sources of PySpark first in the path. Python would compile the
+sources in each process, and read the lists of the archives again in each worker. Without them,
+it finds the installed PySpark, compiled.
 
 A daemon of Spark imports nothing before it forks, and each worker would import the same
 modules. Here the daemon imports them once.
 """
 
+import gc
 import sys
 from importlib import import_module
 
-_ARCHIVES = ("/pyspark.zip", "-src.zip")
+_ARCHIVES = ("/pyspark.zip", "-src.zip", ".jar")
 
 _WRITING = (
     "headrace.engines.spark.sink.arrow_to_json",
@@ -45,7 +47,7 @@ _MODULES = {
 
 
 def import_modules(worker):
-    """Import the modules that the workers of a daemon need."""
+    """Import the modules that the workers of a daemon need, before it forks."""
     for name in (
         worker,
         "headrace.engines.spark.source.data_source",
@@ -53,8 +55,13 @@ def import_modules(worker):
         *_MODULES.get(worker, ()),
     ):
         import_module(name)
+    # A worker collects garbage after each task: not among these modules.
+    gc.collect()
+    gc.freeze()
 
 
-sys.path[:] = [place for place in sys.path if not place.endswith(_ARCHIVES)]
+for place in [each for each in sys.path if each.endswith(_ARCHIVES)]:
+    sys.path.remove(place)
+    sys.path_importer_cache.pop(place, None)
 if "pyspark.daemon" in sys.orig_argv:
     import_modules(sys.orig_argv[-1])
