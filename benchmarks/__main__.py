@@ -45,7 +45,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--size", type=size, help="size of the files [default: 1GB]")
     made.add_argument("--rounds", type=int, help="timed runs of each [default: 7]")
     made.add_argument(
-        "--quick", action="store_true", help="50 MB and 3 rounds: a smoke run"
+        "--quick", action="store_true", help="20 MB and 3 rounds: a smoke run"
     )
     made.add_argument(
         "--save", type=file_name, metavar="NAME", help="keep the run in benchmarks/runs"

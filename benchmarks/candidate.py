@@ -116,6 +116,14 @@ Target: TypeAlias = AtLeast | AtMost | AtMostAbove | AtMostTimes
 
 
 @dataclass(frozen=True, slots=True)
+class Overview:
+    """A table with a row for each question and a column for each of these candidates."""
+
+    metric: Metric
+    candidates: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Benchmark:
     """Questions measured together; `metric` is the one to compare."""
 
@@ -124,6 +132,7 @@ class Benchmark:
     questions: tuple[Question, ...]
     metric: Metric = "time"
     targets: tuple[Target, ...] = field(default=())
+    overviews: tuple[Overview, ...] = field(default=())
 
 
 def number(stdout: bytes) -> Outcome:

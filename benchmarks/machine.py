@@ -13,10 +13,11 @@ import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from benchmarks import tools
 from benchmarks.candidate import ROOT
 
 PACKAGES = ("headrace", "duckdb", "polars", "pyarrow", "orjson", "zstandard")
-PROGRAMS = ("wc", "rg", "jq", "gzip", "zstd", "rustc")
+PROGRAMS = ("wc", "rg", "qj", "jq", "gzip", "zstd", "rustc")
 
 
 def first_match(pattern: str, path: str) -> str | None:
@@ -50,7 +51,8 @@ def output(*command: str) -> str | None:
 
 def program_version(name: str) -> str | None:
     """Return the version in the output of ``NAME --version``."""
-    found = re.search(r"\d+(\.\d+)+", output(name, "--version") or "")
+    program = str(tools.program(name)) if name in tools.TOOLS else name
+    found = re.search(r"\d+(\.\d+)+", output(program, "--version") or "")
     return found[0] if found else None
 
 

@@ -15,6 +15,7 @@ from benchmarks.candidate import (
     AtMostAbove,
     AtMostTimes,
     Metric,
+    Overview,
     Question,
     Ref,
     Target,
@@ -45,6 +46,8 @@ LABELS: dict[Metric, str] = {
     "bytes_read": "bytes read",
     "bytes_written": "bytes written",
 }
+
+MET = {True: "**met**", False: "**NOT met**", None: "**unknown**"}
 
 # The metrics of every table, besides the one of its benchmark.
 BESIDE: tuple[Metric, ...] = ("time", "cpu", "peak_rss")
@@ -180,21 +183,84 @@ def figure_text(held: Verdict) -> str:
 
 
 def target_lines(result: Result) -> list[str]:
-    """Render the targets as a list: aim, measured, met or not."""
-    lines = []
-    for target in result.benchmark.targets:
-        held = verdict(result, target)
-        words = {True: "met", False: "NOT met", None: "unknown"}[held.met]
-        lines.append(
-            f"- {target_text(target)}; measured {figure_text(held)}: **{words}**"
-        )
+    """Render the targets that no overview has as a list: aim, measured, met or not."""
+    benchmark, lines = result.benchmark, []
+    for target in benchmark.targets:
+        if not any(is_in(target, overview) for overview in benchmark.overviews):
+            held = verdict(result, target)
+            measured = f"measured {figure_text(held)}: {MET[held.met]}"
+            lines.append(f"- {target_text(target)}; {measured}")
     return [*lines, ""] if lines else []
+
+
+def metric_of(target: Target) -> Metric:
+    """Return the metric that a target is about; a speed is about time."""
+    return "time" if isinstance(target, AtLeast) else target.metric
+
+
+def goal_text(held: Verdict) -> str:
+    """Describe a target in a cell, beside the figure of its subject, and whether it is met."""
+    met = MET[held.met]
+    match held.target:
+        case AtLeast(reference=reference, ratio=wanted):
+            aim = f"{wanted:g}x the speed of {reference.candidate}"
+            return f"{aim}: {met} ({figure_text(held)})"
+        case AtMost(metric=metric, limit=limit):
+            return f"{metric_text(metric, limit)}: {met}"
+        case AtMostAbove(reference=reference, metric=metric, allowance=allowance):
+            amount = metric_text(metric, allowance)
+            return f"{amount} above {reference.candidate}: {met} ({figure_text(held)})"
+        case AtMostTimes(reference=reference, ratio=limit):
+            return f"{limit:g}x {reference.candidate}: {met} ({figure_text(held)})"
+
+
+def is_in(target: Target, overview: Overview) -> bool:
+    """Whether an overview has a column for the subject of a target."""
+    shown = target.subject.candidate in overview.candidates
+    return shown and metric_of(target) == overview.metric
+
+
+def overview_row(result: Result, question: Question, overview: Overview) -> list[str]:
+    """Fill the row of one question; a candidate that does not take part has a dash."""
+    metric = overview.metric
+    goals = [
+        goal_text(verdict(result, target))
+        for target in result.benchmark.targets
+        if target.subject.question == question.label and is_in(target, overview)
+    ]
+    cells = (
+        median_text(result, Ref(question.label, name), metric)
+        for name in overview.candidates
+    )
+    return [question.label, *cells, "; ".join(goals) or "-"]
+
+
+def overview_lines(result: Result, overview: Overview) -> list[str]:
+    """Render an overview: the questions with a target, or with two candidates to compare."""
+    benchmark = result.benchmark
+    shown = {
+        target.subject.question
+        for target in benchmark.targets
+        if is_in(target, overview)
+    }
+    for question in benchmark.questions:
+        names = {each.name for each in question.candidates}
+        if len(names.intersection(overview.candidates)) > 1:
+            shown.add(question.label)
+    rows = [
+        overview_row(result, question, overview)
+        for question in benchmark.questions
+        if question.label in shown
+    ]
+    return [*table([LABELS[overview.metric], *overview.candidates, "goals"], rows), ""]
 
 
 def render(result: Result) -> str:
     """Render one benchmark."""
     benchmark = result.benchmark
     lines = [f"## {benchmark.name}", "", benchmark.doc, ""]
+    for overview in benchmark.overviews:
+        lines += overview_lines(result, overview)
     for question in benchmark.questions:
         lines += question_lines(result, question)
     return "\n".join(lines + target_lines(result))

@@ -21,7 +21,7 @@ class Settings:
 
 
 FULL = Settings(size=1_000_000_000, large=10_000_000_000, rounds=7)
-QUICK = Settings(size=50_000_000, large=1_000_000_000, rounds=3)
+QUICK = Settings(size=20_000_000, large=1_000_000_000, rounds=3)
 
 
 @dataclass(frozen=True, slots=True)

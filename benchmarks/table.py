@@ -4,15 +4,16 @@ It stands apart from them, so that a probe loads no more than its own suite.
 """
 
 from benchmarks.suites import (
+    engine,
     first_page,
     graph,
     index_sizes,
     joins,
     key_get,
     key_index,
+    linear,
     log_read,
     log_write,
-    query,
     query_bounds,
     random_row,
     row_index,
@@ -40,7 +41,8 @@ SUITES = (
     second_open.SUITE,
     random_row.SUITE,
     tail.SUITE,
-    query.SUITE,
+    engine.SUITE,
+    linear.SUITE,
     query_bounds.SUITE,
     joins.SUITE,
     key_index.SUITE,

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Literal
 
 from benchmarks.candidate import AtMost, AtMostTimes, Benchmark, Question, Ref, probe
-from benchmarks.generate import Extent, customer_count, data_file
+from benchmarks.engines import load_headrace
+from benchmarks.generate import DATA, Extent, data_file
 from benchmarks.probe import Meter, Outcome, value_digest
+from benchmarks.rows import customer_count
 from benchmarks.suite import Settings, Suite
-from benchmarks.suites.query import load_headrace, output
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -52,14 +54,21 @@ def written(path: str) -> str:
         return answer(file)
 
 
+def output() -> tempfile._TemporaryFileWrapper[bytes]:
+    """Make a file for an answer; it goes away with the probe."""
+    DATA.mkdir(parents=True, exist_ok=True)
+    return tempfile.NamedTemporaryFile(dir=DATA, suffix=".out", buffering=0)
+
+
 def headrace_join(left: str, right: str, index: str | None) -> Outcome:
     """Join with the right side in memory, or through an index."""
-    from headrace import join
+    import headrace
 
     load_headrace()
     with output() as file:
         with Meter() as meter:
-            joined = join(left, right, KEY, how="left", index=index or False)
+            rows = headrace.open(left)
+            joined = rows.join(right, KEY, how="left", index=index or False)
             for lines in joined.lines():
                 file.write(lines)
         return Outcome(written(file.name), meter.figures)
@@ -94,11 +103,11 @@ def polars_join(left: str, right: str) -> Outcome:
 
 def headrace_lookups(left: str, right: str, index: str) -> Outcome:
     """Look keys up that are spread over the right side; warm, the time of one."""
-    from headrace import join
+    import headrace
 
     def rows() -> tuple[bytes, dict[str, float]]:
         with Meter() as meter:
-            joined = join(left, right, KEY, how="left", index=index)
+            joined = headrace.open(left).join(right, KEY, how="left", index=index)
             lines = b"".join(joined.lines())
         if joined.stats.mode != "indexed":
             raise ValueError(f"{right}: too small for an index to be used")

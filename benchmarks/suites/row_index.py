@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from benchmarks import tools
 from benchmarks.candidate import (
     HEADRACE,
     AtLeast,
@@ -75,6 +76,7 @@ def build(settings: Settings) -> Benchmark:
     """Count the rows with every candidate."""
     path = data_file("narrow", Extent(settings.size))
     memchr_count, row_index = examples("memchr_count", "row_index")
+    (rg,) = tools.installed("rg")
     rows = Question(
         "rows of the narrow file",
         (
@@ -84,7 +86,7 @@ def build(settings: Settings) -> Benchmark:
             program("memchr_count (Rust)", memchr_count, path),
             program("memchr_count, 1 MiB", memchr_count, path, MIB),
             program("wc -l", "wc", "-l", path),
-            program("rg -c", "rg", "--no-config", "-c", "", path),
+            program("rg -c", rg, "--no-config", "-c", "", path),
             probe("plain Python", python_count, path),
             probe("DuckDB", duckdb_count, path, modules=("duckdb",)),
             probe("Polars", polars_count, path, modules=("polars",)),

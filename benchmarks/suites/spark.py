@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import shutil
+from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -24,20 +25,21 @@ from benchmarks.candidate import (
     Target,
     probe,
 )
+from benchmarks.columns import COLUMNS
 from benchmarks.compressed import shards_of
 from benchmarks.generate import DATA, MIB, Extent, data_file
 from benchmarks.probe import Outcome
 from benchmarks.spark_server import SparkMeter
 from benchmarks.suite import Settings, Suite
-from benchmarks.suites.query import SHAPES, number_text
 from benchmarks.units import bytes_text
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from benchmarks.suites.query import Shape, Type
+    from benchmarks.columns import Type
 
 Task: TypeAlias = Literal["rare", "sum", "full"]
 Form: TypeAlias = Literal["headrace", "spark", "query"]
@@ -48,17 +50,37 @@ LABELS: dict[Task, str] = {
     "full": "all fields of all rows",
 }
 TIMES_AS_FAST: dict[Task, float] = {"rare": 3, "sum": 3, "full": 1}
-KINDS = ("narrow", "wide")
 NAMES: dict[Form, str] = {
     "headrace": "headrace source",
     "query": "headrace query",
     "spark": "spark.read.json",
 }
+KINDS = ("narrow", "wide")
 STEPS = (16, 4, 1)
 # Four times the rows may take this much more time: they are cut into whole tasks.
 GROWTH = 4.6
 PARTITION = 64 * MIB
 WRITTEN = "spark-written"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A kind of rows; in 1 % of them the `field` is at least `rare`."""
+
+    columns: Mapping[str, Type]
+    field: str
+    rare: float
+
+
+SHAPES = {
+    "narrow": Shape(COLUMNS["narrow"], "latency", 99.05),
+    "wide": Shape(COLUMNS["wide"], "col_05", 990_000_000),
+}
+
+
+def number_text(value: float) -> str:
+    """Round so that sums of doubles agree in any order."""
+    return f"{value:.6g}"
 
 
 def spark_type(kind: Type) -> str:

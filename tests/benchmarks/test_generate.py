@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 
 from benchmarks.generate import DATASETS, Extent, data_file
+from benchmarks.rows import USERS
 
 SMALL = Extent(200_000)
 ROWS = sorted(name for name in DATASETS if not name.startswith("sparse"))
@@ -15,11 +16,14 @@ ROWS = sorted(name for name in DATASETS if not name.startswith("sparse"))
 CHECKSUMS = {
     "customers": "e3f3e21a8b5e651a",
     "edges": "1028444298323c6f",
+    "events": "eaf335e850c10fcc",
     "narrow": "46147c4af8e60a92",
     "nested": "f424040ddedc8e01",
     "orders": "19f5cb6fe2c5dfea",
     "sparse": "e325124e436898f3",
     "sparse-rows": "8c0f4f79ff8f3205",
+    "tweets": "db322260f6c9b5c9",
+    "users": "7457a4fa330a7922",
     "wide": "56ceabf5eea73d06",
 }
 
@@ -72,6 +76,29 @@ def test_no_two_rows_are_equal(name, tmp_path):
 
 def test_wide_rows_have_fifty_fields(tmp_path):
     assert {len(row) for row in rows(data_file("wide", SMALL, folder=tmp_path))} == {50}
+
+
+def test_one_event_in_a_hundred_is_fatal_and_few_panic(tmp_path):
+    events = rows(data_file("events", Extent(100_000, "rows"), folder=tmp_path))
+    levels = Counter(event["level"] for event in events)
+    assert levels["fatal"] == pytest.approx(1000, rel=0.05)
+    assert 1 <= levels["panic"] <= 4
+    assert len({event["country"] for event in events}) == 7
+    assert len({event["user"] for event in events}) == pytest.approx(USERS, rel=0.2)
+    assert len({event["trace"] for event in events}) == len(events)
+
+
+def test_every_event_has_its_user(tmp_path):
+    events = rows(data_file("events", SMALL, folder=tmp_path))
+    known = rows(data_file("users", Extent(USERS, "rows"), folder=tmp_path))
+    names = {user["user"] for user in known}
+    assert len(names) == USERS
+    assert {event["user"] for event in events} <= names
+
+
+def test_one_status_in_a_hundred_has_the_high_level(tmp_path):
+    found = rows(data_file("tweets", Extent(200, "rows"), folder=tmp_path))
+    assert [each["filter_level"] for each in found].count("high") == 2
 
 
 def test_every_order_has_its_customer(tmp_path):

@@ -14,6 +14,7 @@ from benchmarks.candidate import (
     AtMostAbove,
     AtMostTimes,
     Benchmark,
+    Overview,
     Question,
     Ref,
     probe,
@@ -218,6 +219,38 @@ def test_a_target_that_is_not_met_is_shouted():
     text = render(run(Benchmark("made up", "", (question,), targets=(target,)), 1))
     assert "time at most 0 us; measured" in text
     assert "**NOT met**" in text
+
+
+def test_an_overview_has_a_row_for_each_question_and_its_goals():
+    one, other = shell("a", "echo 1"), shell("b", "echo 1")
+    questions = (
+        Question("both", (one, other)),
+        Question("only a", (one,)),
+        Question("a, with a goal", (one, program("gone", "no-such-program"))),
+    )
+    goals = (
+        AtMost(Ref("a, with a goal", "a"), "cpu", 0),
+        AtMostTimes(Ref("both", "a"), Ref("both", "b"), "cpu", 1e6),
+        AtMost(Ref("both", "b"), "time", 1e6),
+    )
+    benchmark = Benchmark(
+        "made up",
+        "For the tests.",
+        questions,
+        targets=goals,
+        overviews=(Overview("cpu", ("a", "b")),),
+    )
+    lines = render(run(benchmark, 1)).splitlines()
+    header, _rule, both, with_goal = lines[4:8]
+    assert header.split() == ["|", "CPU", "time", "|", "a", "|", "b", "|", "goals", "|"]
+    assert both.startswith("| both ")
+    assert "1e+06x b: **met**" in both
+    assert with_goal.startswith("| a, with a goal ")
+    assert "0 us: **NOT met**" in with_goal
+    assert " - |" in with_goal
+    listed = [line for line in lines if line.startswith("- `")]
+    assert len(listed) == 1
+    assert "time at most" in listed[0]
 
 
 def test_a_record_contains_no_path_and_no_host_name():
