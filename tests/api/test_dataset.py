@@ -575,7 +575,7 @@ def test_the_public_names_are_there():
         headrace.nothing  # noqa: B018
 
 
-# What a first user ran into
+# Mistakes of a first user
 
 
 def test_a_slice_decodes_only_its_own_rows(write):

@@ -179,7 +179,7 @@ def damaged_late(source):
 def test_an_expansion_continues_with_a_scan_when_its_index_is_damaged(source):
     damaged_late(source)
     graph = headrace.GraphIndex.open(source)
-    # Edges are counted one by one, so that the damage is behind the first steps.
+    # Edges are counted one by one, so that the damage is after the first steps.
     found = graph.expand(0, most_edges=LEAVES)
     first = next(found)
     assert graph.plan().strategy == "graph"
@@ -261,7 +261,7 @@ def test_an_index_and_its_file_may_be_replaced_on_the_way(source):
         pytest.param("ab ab", ["a", "ab", "b", "ab"], id="an edge twice"),
         pytest.param("ab ba", ["a", "ab", "b", "ba"], id="a cycle"),
         pytest.param("ab bc ca", ["a", "ab", "b", "bc", "c", "ca"], id="a long cycle"),
-        pytest.param("ab ac", ["a", "ab", "b", "ac", "c"], id="nothing behind them"),
+        pytest.param("ab ac", ["a", "ab", "b", "ac", "c"], id="ends without edges"),
     ],
 )
 @pytest.mark.parametrize("indexed", [True, False])

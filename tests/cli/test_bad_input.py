@@ -42,7 +42,7 @@ def on(headrace):
         pytest.param("xyz://host/x.jsonl", "xyz", id="an unknown kind of URL"),
     ],
 )
-def test_refused(on, tmp_path, arguments, name, said):
+def test_sources_that_are_refused(on, tmp_path, arguments, name, said):
     (tmp_path / "empty-directory").mkdir()
     (tmp_path / "empty-directory/readme.txt").write_text("not NDJSON")
     (tmp_path / "utf-16.jsonl").write_bytes('{"a":1}\n'.encode("utf-16"))
@@ -58,7 +58,7 @@ def test_refused(on, tmp_path, arguments, name, said):
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 @pytest.mark.parametrize("arguments", COMMANDS)
-def test_unreadable(on, numbers, arguments):
+def test_an_unreadable_file_is_a_failure(on, numbers, arguments):
     file = numbers(3)
     file.chmod(0)
     outcome = on(arguments, file)

@@ -20,7 +20,9 @@ import pytest
 )
 @pytest.mark.parametrize("form", ["plain", "gzip", "zstd"])
 @pytest.mark.parametrize("options", [[], ["--strict"]], ids=["fast", "checked"])
-def test_count(headrace, tmp_path, compressed, content, count, form, options):
+def test_count_prints_the_number_of_lines(
+    headrace, tmp_path, compressed, content, count, form, options
+):
     if form == "plain":
         file = tmp_path / "rows.jsonl"
         file.write_bytes(content)

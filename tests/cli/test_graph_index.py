@@ -129,7 +129,7 @@ def test_check_and_stats_report_a_missing_index(headrace, command):
     assert "--graph --from-field" in done.err
 
 
-def test_checking(headrace, edges, index):
+def test_check_reports_the_state_of_the_index(headrace, edges, index):
     done = run(headrace, "check", "--deep", "--json")
     assert done.code == 0
     assert json.loads(done.out) == {

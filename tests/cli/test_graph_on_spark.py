@@ -79,7 +79,7 @@ def test_an_unusable_index_is_reported(expand, edges):
 
 
 def test_seeds_of_rows(process, edges):
-    """In a process of its own, which starts Spark: see tests/spark/test_graph.py."""
+    """A separate process reads the seeds; see tests/spark/test_graph.py."""
     package.GraphIndex.build(edges, "from", "pred", "to")
     done = process(
         *("graph", "expand", "--edges", "edges.jsonl", "--seed-field", "id"),

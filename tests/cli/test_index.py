@@ -84,7 +84,7 @@ def test_events_text_prints_text(headrace, customers):
         pytest.param(["--eq", "none"], [], id="no such key"),
     ],
 )
-def test_getting_rows(headrace, arguments, rows):
+def test_get_prints_the_rows_of_a_key(headrace, arguments, rows):
     found = get(headrace, *arguments)
     assert (found.code, found.rows, found.err) == (0, rows, "")
 
@@ -323,7 +323,7 @@ def test_an_index_replaces_no_foreign_file(headrace, customers, tmp_path):
     assert found.events[0]["reason"] == "not a file"
 
 
-def test_checking(headrace, index, customers):
+def test_check_reports_the_state_of_the_index(headrace, index, customers):
     good = headrace("index", "check", "customers.jsonl", "--json")
     assert good.code == 0
     assert json.loads(good.out) == {

@@ -156,7 +156,7 @@ def test_rotation_and_times(piped, tmp_path):
     assert "without a time" not in outcome.err
 
 
-def test_some_lines(headrace, tmp_path):
+def test_ranges_of_lines(headrace, tmp_path):
     with package.LogWriter(tmp_path / "log", rotate_rows=4) as log:
         log.append_lines(lines(10))
     assert headrace("log", "cat", "log", "--from", "3", "-n", "4").out == lines(4, 2)
@@ -214,7 +214,7 @@ def test_a_writer_ended_by_a_signal_keeps_its_records(start, piped, number):
     assert (outcome.out, outcome.err) == (lines(3), "")
 
 
-def test_a_second_writer(start, piped):
+def test_a_second_writer_is_refused(start, piped):
     child = start("log", "append", "log", "--ack")
     child.stdin.write(lines(1))
     assert child.stdout.readline() == b"ACK 1\n"
@@ -242,7 +242,7 @@ def test_a_closed_pipe_of_acknowledgements_loses_no_record(piped, tmp_path):
     assert piped("log", "cat", "log").out == lines(5)
 
 
-def test_recovering(headrace, tmp_path):
+def test_recover_completes_or_moves_the_tail(headrace, tmp_path):
     with package.LogWriter(tmp_path / "log") as log:
         log.append_lines(lines(3))
     assert headrace("log", "recover", "log").rows == [b"lines 1 to 3"]
@@ -399,7 +399,7 @@ def test_the_indexes_of_a_log_as_json(piped, tmp_path):
 
 
 @pytest.mark.parametrize("codec", ["zstd", "gzip"])
-def test_compressing(headrace, tmp_path, codec):
+def test_seal_compresses_full_segments(headrace, tmp_path, codec):
     with package.LogWriter(tmp_path / "log", rotate_rows=40) as log:
         log.append_lines(lines(100))
     outcome = headrace("log", "seal", "log", "--codec", codec, "--level", "9", "--json")
@@ -449,7 +449,7 @@ def test_appending_with_compression_and_retention(piped, tmp_path):
     assert len([path for path in files if path.suffix == ".zst"]) == len(files) // 2 - 1
 
 
-def test_removing(headrace, tmp_path):
+def test_retain_removes_segments(headrace, tmp_path):
     with package.LogWriter(tmp_path / "log", rotate_rows=2) as log:
         log.append_lines(lines(7))
     outcome = headrace(

@@ -99,7 +99,7 @@ def test_following_a_writer_that_rotates(start, tmp_path):
     writer.stdin.close()
     assert writer.wait(20) == 0
     assert len(list((tmp_path / "log").glob("*.jsonl"))) > 10
-    # Another writer goes on.
+    # Another writer continues.
     with package.LogWriter(tmp_path / "log") as log:
         log.append_lines(lines(106, 110))
     assert reader.until(lines(106, 110)) == lines(1, 110)

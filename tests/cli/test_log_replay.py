@@ -41,7 +41,7 @@ def test_the_same_bytes_at_any_speed_and_thread_count(headrace, logs):
             assert "1,500 records of 3 partitions" in outcome.err
 
 
-def test_tags(headrace, logs):
+def test_tagged_records(headrace, logs):
     outcome = headrace("log", "replay", logs, "--tag", "--since", "20", "--until", "60")
     assert [json.loads(row) for row in outcome.rows] == [
         {

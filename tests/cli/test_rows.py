@@ -26,7 +26,9 @@ def rows(*numbers):
     ],
 )
 @pytest.mark.parametrize("form", ["plain", "gzip", "zstd", "stdin"])
-def test_ends(headrace, process, numbers, compressed, arguments, expected, form):
+def test_head_and_tail(
+    headrace, process, numbers, compressed, arguments, expected, form
+):
     file = numbers(25)
     content = file.read_bytes()
     if form == "stdin":
@@ -55,11 +57,13 @@ def test_ends(headrace, process, numbers, compressed, arguments, expected, form)
         pytest.param("20:99", range(20, 25), id="past the end"),
         pytest.param("-99:2", [0, 1], id="before the start"),
         pytest.param("6:3", [], id="backwards is empty"),
-        pytest.param("99:", [], id="behind the end is empty"),
+        pytest.param("99:", [], id="after the end is empty"),
     ],
 )
 @pytest.mark.parametrize("form", ["plain", "gzip", "zstd", "stdin", "directory"])
-def test_row(headrace, process, numbers, compressed, argument, expected, form):
+def test_row_prints_rows_by_number(
+    headrace, process, numbers, compressed, argument, expected, form
+):
     file = numbers(25)
     content = file.read_bytes()
     if form == "stdin":

@@ -1,4 +1,4 @@
-"""The start of a command: how many modules of ours it imports."""
+"""The start of a command: the number of its own modules that it imports."""
 
 import subprocess
 import sys

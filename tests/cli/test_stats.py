@@ -56,7 +56,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("arguments", "expected"), CASES)
-def test_stats(headrace, mixed, arguments, expected):
+def test_stats_count_every_line(headrace, mixed, arguments, expected):
     words = [str(mixed) if each == "FILE" else each for each in arguments]
     outcome = headrace(*words, "--stats", "--max-line", "100", "--events", "json")
     assert outcome.code == 0
@@ -66,7 +66,7 @@ def test_stats(headrace, mixed, arguments, expected):
 
 
 @pytest.mark.parametrize(("arguments", "expected"), CASES)
-def test_strict(headrace, mixed, arguments, expected):
+def test_strict_ends_at_the_first_bad_line(headrace, mixed, arguments, expected):
     words = [str(mixed) if each == "FILE" else each for each in arguments]
     lax = headrace(*words, "--max-line", "100")
     strict = headrace(*words, "--max-line", "100", "--strict")

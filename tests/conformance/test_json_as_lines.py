@@ -16,7 +16,7 @@ SUITE = [pytest.param(path.read_bytes(), id=path.name) for path in FILES]
 LINES = [
     case
     for case in (*OURS, *SUITE)
-    # A raw newline ends a line; what ends in \r ends in CRLF here.
+    # A raw newline ends a line; a case that ends with \r makes a CRLF line here.
     if b"\n" not in case.values[0] and not case.values[0].endswith(b"\r")
 ]
 

@@ -107,7 +107,7 @@ def test_any_query_of_bad_rows(with_bad_rows, query):
 
 
 @pytest.mark.parametrize("query", JOINS)
-def test_joins(files, with_bad_rows, query, tmp_path):
+def test_joins_equal_those_of_one_run(files, with_bad_rows, query, tmp_path):
     users = write_users(tmp_path)
     for sources in (files, with_bad_rows, files[:1], users):
         with headrace.open(sources, index=False) as dataset:
@@ -116,7 +116,7 @@ def test_joins(files, with_bad_rows, query, tmp_path):
 
 
 @pytest.mark.parametrize("query", LARGE_JOINS)
-def test_joins_with_a_large_side(tmp_path, with_bad_rows, query):
+def test_joins_with_a_large_side_equal_those_of_one_run(tmp_path, with_bad_rows, query):
     few, many = tmp_path / "few.jsonl", tmp_path / "many.jsonl"
     few.write_bytes(ROWS + SPACED)
     many.write_bytes(ROWS * 6)

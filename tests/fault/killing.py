@@ -1,4 +1,4 @@
-"""Run the scripts that kill what they start."""
+"""Run the scripts that kill their child processes."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ KILLS = int(os.environ.get("HEADRACE_KILLS", "5"))
 
 
 def kill(script, directory, *arguments):
-    """Run a script of this directory, which kills what it starts `KILLS` times."""
+    """Run a script of this directory, which kills its child processes `KILLS` times."""
     path = Path(__file__).with_name(script)
     done = subprocess.run(
         [sys.executable, path, directory, str(KILLS), "1", *arguments],

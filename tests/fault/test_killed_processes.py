@@ -1,4 +1,4 @@
-"""Processes that are killed at random moments leave what readers and the next run can use.
+"""Processes killed at random moments leave a state that readers and the next run can use.
 
 Every system call is killed by number in `test_writer_calls`, `test_pipeline_calls` and
 `test_log_calls`; these kill processes, and between calls too.

@@ -54,7 +54,7 @@ def run(directory):
 
 
 def ids(directory):
-    """Return the ids in the output; what is committed must be whole."""
+    """Return the ids in the output; the committed state must be whole."""
     made = pipeline(directory)
     place = Layout(made)
     (only,) = passes(made)

@@ -21,7 +21,7 @@ SHUFFLE = Join("users", "user == id", "lookup", shuffle=True)
         pytest.param(
             [Dedupe("a"), Sort("a"), Transform("{a}")],
             ["validate", "dedupe", "sort", "transform"],
-            id="what moves rows is a pass of its own",
+            id="a stage that moves rows is a separate pass",
         ),
         pytest.param(
             [Dedupe("1 / a"), Sort("1 / b")],
@@ -31,7 +31,7 @@ SHUFFLE = Join("users", "user == id", "lookup", shuffle=True)
         pytest.param(
             [SHUFFLE, Sort("1 / name"), Dedupe("1 / a")],
             ["validate", "join", "sort key, dedupe key", "sort", "dedupe"],
-            id="keys of joined rows are checked behind the join",
+            id="keys of joined rows are checked after the join",
         ),
         pytest.param(
             [SHUFFLE, Sort("name")],
@@ -60,12 +60,12 @@ def test_stages_are_cut_into_passes(stages, titles):
         pytest.param(
             [SHUFFLE],
             ["validate", "join", "partition"],
-            id="behind a join that shuffles",
+            id="after a join that shuffles",
         ),
         pytest.param(
             [Sort("a"), SHUFFLE, Dedupe("a")],
             ["validate", "sort", "join", "dedupe", "partition"],
-            id="behind all that moves rows, if a join is among it",
+            id="after all stages that move rows, if one is a join",
         ),
     ],
 )

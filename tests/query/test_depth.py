@@ -92,7 +92,7 @@ def test_nested_absurdly_deep(sign):
 
 
 @pytest.mark.parametrize("shape", PATTERNS.values(), ids=PATTERNS)
-def test_nested_patterns(shape):
+def test_patterns_nested_up_to_the_limit(shape):
     for levels in (100, 10_000):
         query = f"match a with {{ {nested(*shape, levels)} -> a }}"
         if levels < MAX_DEPTH:

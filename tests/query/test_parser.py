@@ -111,7 +111,7 @@ def for_(name, source=XS, *conditions):
         ("-1", Negate(ONE)),
     ],
 )
-def test_leaves(query, tree):
+def test_trees_of_leaves(query, tree):
     assert parse(query) == tree
 
 
@@ -168,7 +168,7 @@ def test_leaves(query, tree):
         ("\n.f ( a )", [Method("f", args(A))]),
     ],
 )
-def test_steps(step, steps):
+def test_trees_of_steps(step, steps):
     assert parse(f"xs{step}") == path(*steps)
 
 
@@ -206,7 +206,7 @@ def test_a_path_in_parentheses_is_the_base_of_another():
         ("match a with { {b} -> c, }", "match a with { {b: b} -> c }"),
     ],
 )
-def test_two_spellings(query, same):
+def test_two_spellings_have_one_tree(query, same):
     assert parse(query) == parse(same)
 
 
@@ -370,7 +370,7 @@ def test_construction_and_writes(query, tree):
         ("[a, ...,]", ArrayPattern((Capture("a"),), Rest())),
     ],
 )
-def test_patterns(pattern, expected):
+def test_trees_of_patterns(pattern, expected):
     tree = parse(f"match x with {{ {pattern} when a -> b }}")
     assert tree == Match(X, (Arm(expected, B, A),))
 

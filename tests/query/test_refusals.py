@@ -30,7 +30,7 @@ def refusal(query):
         ("us.join(@o, how: left)", 3, "join has no argument how; there are on:, right_on: and as:", ""),
     ],
 )  # fmt: skip
-def test_named_arguments(query, column, reason, hint):
+def test_wrong_named_arguments_are_refused(query, column, reason, hint):
     error = refusal(query)
     assert reason in error.reason
     assert error.column == column
@@ -120,7 +120,7 @@ def test_a_fold_has_a_step(query, column, reason):
         ("f\"{o['a:b']:é}\"", 13, "there is no type é"),
     ],
 )
-def test_formats(query, column, reason):
+def test_invalid_formats_are_refused(query, column, reason):
     error = refusal(query)
     assert reason in error.reason
     assert error.column == column

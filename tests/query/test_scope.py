@@ -56,5 +56,5 @@ def answer(query):
         ("def f() = k in f()", 10),
     ],
 )
-def test_scope(query, wanted):
+def test_names_in_nested_scopes(query, wanted):
     assert answer(query) == wanted

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Piece(NamedTuple):
-    """One block: its bytes in the file, and what they decode to."""
+    """One block: its bytes in the file, and its decoded content."""
 
     compressed: bytes
     content: bytes

@@ -143,19 +143,19 @@ def outcome(dataset, query, **options):
     try:
         result = dataset.query(query, **options)
     except HeadraceError as error:
-        return said(error)
+        return described(error)
     lines, error = [], None
     try:
         lines.extend(result.lines())
     except HeadraceError as raised:
-        error = said(raised)
+        error = described(raised)
     stats = result.stats
     counts = (stats.rows, stats.emitted, stats.filtered, stats.skipped, stats.blank)
-    errors = [said(each) for each in stats.errors]
+    errors = [described(each) for each in stats.errors]
     named = [(name, astuple(counts)) for name, counts in stats.named]
     return b"".join(lines), error, counts, stats.bad, errors, named
 
 
-def said(error):
+def described(error):
     """Return the type and all fields of an error."""
     return type(error).__name__, error.args, str(error)

@@ -1,6 +1,6 @@
 """A reader of version 1 of ``.jnx`` files, written from the seed's text alone.
 
-It knows the header, the 20 bytes of a key entry, the string pool behind them and the table
+It knows the header, the 20 bytes of a key entry, the string pool after them and the table
 of u64 offsets, and no later part. It has no hash function: it reads all entries.
 """
 

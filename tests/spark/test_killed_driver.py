@@ -85,7 +85,7 @@ def save(context, directory, mode):
         ("overwrite-during", OLD),
     ],
 )
-def test_a_write(driver, killed, name, seen):
+def test_a_killed_write_can_be_repeated(driver, killed, name, seen):
     directory, mode = killed / name, name.partition("-")[0]
     assert ids(directory) == seen
     # Its leftovers are where no reader looks.
@@ -103,7 +103,7 @@ def test_a_write(driver, killed, name, seen):
 @pytest.mark.parametrize(
     ("name", "seen"), [("store-during", OLD), ("store-after", OLD + NEW)]
 )
-def test_a_write_to_an_object_store(driver, killed, name, seen):
+def test_a_killed_write_to_an_object_store_can_be_repeated(driver, killed, name, seen):
     directory, url = killed / name, shelf(killed / name)
     assert ids(url) == seen
     driver(save, url, "append")
@@ -139,7 +139,7 @@ def go_on(context, directory):
         ("stream-after", 2 * BATCH),
     ],
 )
-def test_a_batch_of_a_stream(driver, killed, name, seen):
+def test_a_killed_batch_is_written_once(driver, killed, name, seen):
     directory = killed / name
     commits = killed / f"{name}.checkpoint/commits"
     assert {path.name for path in commits.iterdir()} == {"0", ".0.crc"}
@@ -156,7 +156,7 @@ def build(context, path):
 
 
 @pytest.mark.parametrize("name", ["keys-take", "keys-publish"])
-def test_the_index_of_a_file(driver, killed, name):
+def test_a_killed_index_build_leaves_the_old_index(driver, killed, name):
     path = killed / name / "rows.jsonl"
     index = path.with_name("rows.jsonl.jnx")
     before = index.read_bytes()
@@ -176,7 +176,7 @@ def segments(index):
 
 
 @pytest.mark.parametrize("name", ["set-publish", "set-scan"])
-def test_the_index_of_a_set(driver, killed, name):
+def test_a_killed_set_index_build_leaves_the_old_index(driver, killed, name):
     directory, index = killed / name, killed / name / "rows.jnx.k"
     # The old index stays in use.
     assert headrace.KeyIndex.open(directory, "k").is_fresh()
@@ -198,7 +198,7 @@ def expand(context, path):
         return list(tasks.expand("7", 2))
 
 
-def test_an_expansion(driver, killed):
+def test_a_killed_expansion_can_be_repeated(driver, killed):
     path = killed / "graph-scan/rows.jsonl"
     assert files(path.parent) == {path.name}
     with headrace.GraphIndex.open(

@@ -148,12 +148,12 @@ def test_an_invalid_master_is_a_usage_error():
         "databricks://x",
     ],
 )
-def test_masters(master):
+def test_valid_masters(master):
     check_master(master)
 
 
 @pytest.mark.parametrize("master", ["", "foo", "local[x]", "local[]", "host:7077"])
-def test_no_masters(master):
+def test_invalid_masters(master):
     with pytest.raises(UsageError, match="is not a Spark master"):
         check_master(master)
 

@@ -338,7 +338,7 @@ def test_small_decimals_are_variants_that_can_be_read(tmp_path, digits):
     (batch,) = reader.read(partition)
     for row, text in zip(batch.column(0).to_pylist(), texts, strict=True):
         value, keys = row["value"], row["metadata"]
-        # A width has room for 9, 18 or 38 digits behind the point.
+        # A width has room for 9, 18 or 38 digits after the point.
         widths = {8: 9, 9: 18, 10: 38}
         assert value[1] <= widths[value[0] >> 2]
         with localcontext() as context:

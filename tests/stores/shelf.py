@@ -1,6 +1,6 @@
 """An object store for several processes: files on a disk, with the rules of a store.
 
-A file appears whole; of several who create one name, one succeeds; nothing is renamed, and
+A file appears whole; of several creators of one name, one succeeds; no file is renamed, and
 directories are nothing but names. `shelf:///a/b` is what the directory `/a/b` has.
 """
 

@@ -100,7 +100,7 @@ def nodes_of(edges):
     seeds=st.lists(NODE, max_size=3),
     options=OPTIONS,
 )
-def test_expanding(directory, lines, way, seeds, options):
+def test_expansions_equal_a_slow_search(directory, lines, way, seeds, options):
     data = text(lines)
     edges = list(edges_in(data))
     with way(fresh(directory, data)) as graph:
@@ -132,7 +132,9 @@ def test_expanding(directory, lines, way, seeds, options):
     pred=PREDICATES,
     direction=DIRECTION,
 )
-def test_shortest_paths(directory, lines, start, goal, hops, pred, direction):
+def test_shortest_paths_equal_a_slow_search(
+    directory, lines, start, goal, hops, pred, direction
+):
     data = text(lines)
     edges = list(edges_in(data))
     options = {"hops": hops, "pred": pred, "direction": direction}

@@ -23,7 +23,7 @@ LOGS = st.dictionaries(st.sampled_from(NAMES), TIMES, min_size=1)
     threads=st.integers(0, 3),
     at_once=st.integers(1, 6),
 )
-def test_the_order(
+def test_the_order_equals_a_slow_sort(
     tmp_path_factory, logs, rotate_rows, since, until, start, threads, at_once
 ):
     directory = tmp_path_factory.mktemp("logs")

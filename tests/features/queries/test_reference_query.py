@@ -230,7 +230,7 @@ def test_rows_of_a_large_file(folder, query, contents, reverse):
 
 
 @given(query=conditions(), contents=SEVERAL_FILES, reverse=st.booleans())
-def test_matches(folder, query, contents, reverse):
+def test_matches_equal_the_reference(folder, query, contents, reverse):
     check_rows(folder, query, contents, matches=True, reverse=reverse)
 
 

@@ -173,7 +173,7 @@ class SubqueryMaker:
             "(2 > 1)",
             # After rows(), a write would change a row.
             lambda: "3" if self.of_rows or not self.rarely() else self.write(),
-            # A field of nothing is refused.
+            # A field without an object before it is refused.
             lambda: self.of_nothing() if self.rarely() and self.rarely() else "2",
         )
 

@@ -34,7 +34,7 @@ def is_write(node):
         return False
     for place, step in enumerate(before):
         if _changes_document(step):
-            raise NotInSubset("a write behind a write")
+            raise NotInSubset("a write after a write")
         if not _is_place(step):
             if any(map(_changes_document, before[place:])):
                 raise NotInSubset("a write in the midst of a path")
@@ -53,7 +53,7 @@ def after_first_write(node):
         if _changes_document(step):
             behind = node.steps[place + 1 :]
             if any(map(_changes_document, behind)):
-                raise NotInSubset("a write behind a write")
+                raise NotInSubset("a write after a write")
             return replace(node, steps=node.steps[: place + 1]), behind
         if not _is_place(step):
             return None

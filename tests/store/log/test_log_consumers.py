@@ -186,7 +186,7 @@ def test_a_checkpoint_ahead_of_the_log(log):
 @pytest.mark.parametrize(
     "name", ["", "a/b", "..", ".a", "a b", "x" * 101, "ü", 7, None]
 )
-def test_names(log, name):
+def test_invalid_names_are_refused(log, name):
     with pytest.raises(UsageError, match="a name is up to 100 letters"):
         consumed(log, name)
     assert not (log / "consumers").exists()
@@ -195,7 +195,7 @@ def test_names(log, name):
 @pytest.mark.parametrize(
     "options", [{"every_lines": 0}, {"every_seconds": 0}, {"gone": "no"}], ids=str
 )
-def test_options(log, options):
+def test_invalid_options_are_refused(log, options):
     with pytest.raises(UsageError):
         consumed(log, **options)
     assert consumed(log) == list(range(10))

@@ -25,7 +25,7 @@ def directory(tmp_path_factory):
     return path
 
 
-def test_any_line(directory):
+def test_a_line_of_any_segment(directory):
     """KR-A1 to KR-A3: in any segment."""
     log = headrace.Log(directory)
     assert (log.first_line, log.last_line, len(log)) == (1, 1000, 1000)
@@ -77,7 +77,7 @@ def test_an_empty_log(tmp_path):
         log[-1]
 
 
-def test_no_log(tmp_path):
+def test_a_missing_log_is_an_error(tmp_path):
     for path in (tmp_path, tmp_path / "none"):
         with pytest.raises(SourceNotFoundError):
             len(headrace.Log(path))

@@ -251,7 +251,7 @@ class TestTheTail:
 
     @pytest.mark.parametrize("tail", TORN, ids=repr)
     def test_anything_else_is_moved_aside(self, log, tail):
-        """KR-C5, KR-W6, krupton 6: no byte is destroyed, and nothing else is touched."""
+        """KR-C5, KR-W6, krupton 6: no byte is destroyed, and no other file is changed."""
         before, size = log.data().read_bytes(), log.data().stat().st_size
         append(log.data(), tail)
         actions = log.recover()

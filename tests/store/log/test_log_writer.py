@@ -302,7 +302,7 @@ class TestRotation:
             )
 
     def test_by_size(self, tmp_path):
-        """No file is larger, unless one record is; none is split."""
+        """No file is larger than the limit, except with one larger record; no record is split."""
         with headrace.LogWriter(tmp_path, rotate_bytes=100) as log:
             log.append_many([["x" * (n % 7 * 20)] for n in range(60)])
             log.append(["y" * 500])

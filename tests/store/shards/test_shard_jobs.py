@@ -339,7 +339,7 @@ def test_a_concurrent_commit_without_a_lock_is_kept(tmp_path, monkeypatch):
     def after_the_other(self, meta, content):
         if not lock:
             lock.append(self)
-            # As on a file system whose locks are not those of other machines.
+            # As on a file system whose locks do not reach other machines.
             self.names.lock.unlink()
             assert other.commit([others]).generation == 2
         publish(self, meta, content)

@@ -142,7 +142,7 @@ def _falling(arguments, place, element):
 
 
 def _numbers(receiver, arguments, parameters=0):
-    """Return the numbers, and the arguments behind the expression."""
+    """Return the numbers, and the arguments after the expression."""
     found = elements(receiver)
     if len(arguments) > parameters:
         found = map(arguments.each(0), found)
