@@ -32,7 +32,7 @@ def read_zstd(path: Path) -> BinaryIO:
     import zstandard
 
     decoder = zstandard.ZstdDecompressor()
-    return decoder.stream_reader(path.open("rb"), read_across_frames=True)  # type: ignore[return-value]
+    return decoder.stream_reader(path.open("rb"), read_across_frames=True)
 
 
 def write_zstd(path: Path) -> BinaryIO:
@@ -40,7 +40,7 @@ def write_zstd(path: Path) -> BinaryIO:
     import zstandard
 
     encoder = zstandard.ZstdCompressor(level=3, write_checksum=True)
-    return encoder.stream_writer(path.open("wb"))  # type: ignore[return-value]
+    return encoder.stream_writer(path.open("wb"))
 
 
 def read_gzip(path: Path) -> BinaryIO:

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 from benchmarks import tools
 from benchmarks.candidate import ROOT
@@ -56,7 +57,7 @@ def program_version(name: str) -> str | None:
     return found[0] if found else None
 
 
-def facts() -> dict[str, object]:
+def facts() -> dict[str, Any]:
     """Collect the facts; an unknown fact is None."""
     memory = first_match(r"^MemTotal:\s+(\d+) kB", "/proc/meminfo")
     programs = {name: program_version(name) for name in PROGRAMS}

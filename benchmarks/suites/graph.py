@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from random import Random
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from benchmarks.candidate import (
     AtLeast,
@@ -33,6 +33,8 @@ from benchmarks.units import threads_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+    from headrace.kernel.graph import Reached
 
 FIELDS = ("from", "pred", "to")
 # 5 million edges in a full run.
@@ -128,9 +130,8 @@ def headrace_steps(path: str, index: str, edges: int) -> Outcome:
         Meter() as meter,
         GraphIndex.open(path, index=index, require_index=True) as graph,
     ):
-        found = of_levels(
-            step.level for step in graph.expand(nodes(edges, SEEDS), HOPS)
-        )
+        steps = cast("Iterable[Reached]", graph.expand(nodes(edges, SEEDS), HOPS))
+        found = of_levels(step.level for step in steps)
     return Outcome(found, meter.figures)
 
 
@@ -148,9 +149,8 @@ def duckdb_expand(store: str, edges: int) -> Outcome:
         )
         select node, min(level) as level from reached group by node
     """
-    config = {"threads": 1}
     with (
-        duckdb.connect(store, read_only=True, config=config) as connection,
+        duckdb.connect(store, read_only=True, config={"threads": 1}) as connection,
         Meter() as meter,
     ):
         seeds = list(dict.fromkeys(nodes(edges, SEEDS)))

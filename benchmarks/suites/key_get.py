@@ -24,7 +24,7 @@ from benchmarks.suites.key_index import FIELD, LOADS, SIZE, keys_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from benchmarks.candidate import Candidate
+    from benchmarks.candidate import Candidate, Metric
     from headrace.kernel.rows import RowBatch
 
 FEW, COLD, MANY = 3, 200, 20_000
@@ -196,10 +196,11 @@ def build(settings: Settings) -> Benchmark:
     """Read rows by a key that every row has."""
     path = data_file("narrow", Extent(min(settings.size, SIZE)))
     question = Question(f"one row of narrow rows by {FIELD}", tuple(candidates(path)))
+    limits: dict[Metric, float] = {"time": LIMIT, "peak_rss": HELD}
     targets = [
         AtMost(Ref(question.label, f"headrace version {version}"), metric, limit)
         for version in (1, 2)
-        for metric, limit in (("time", LIMIT), ("peak_rss", HELD))
+        for metric, limit in limits.items()
     ]
     return Benchmark(SUITE.name, SUITE.doc, (question,), targets=tuple(targets))
 

@@ -87,7 +87,7 @@ def module_rows(folder: str, codec: str) -> Outcome:
     parts, count = part_paths(Path(folder)), 0
     with Meter() as meter:
         for part in parts:
-            with io.BufferedReader(CODECS[codec].read(part), MIB) as rows:  # type: ignore[arg-type]
+            with io.BufferedReader(CODECS[codec].read(part), MIB) as rows:  # type: ignore[type-var]
                 count += sum(1 for _row in rows)
     return Outcome(count, meter.figures)
 

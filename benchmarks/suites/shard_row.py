@@ -41,7 +41,7 @@ def module_row(path: str, codec: str, total: int) -> Outcome:
     """Decode up to each row, as files without blocks have it."""
 
     def row(number: int) -> object:
-        with io.BufferedReader(CODECS[codec].read(Path(path)), MIB) as rows:  # type: ignore[arg-type]
+        with io.BufferedReader(CODECS[codec].read(Path(path)), MIB) as rows:  # type: ignore[type-var]
             return json.loads(next(islice(rows, number, None)))
 
     return timed(row, total, FEW)
