@@ -65,6 +65,7 @@ __all__ = [
     "SealedIndex",
     "Shard",
     "SidecarSource",
+    "SortedLines",
     "Sources",
     "Stage",
     "StreamQuery",
@@ -530,6 +531,19 @@ class KeyedRows:
     ]: ...
     @property
     def counts(self) -> tuple[int, int, int, int, int]: ...
+
+@final
+class SortedLines:
+    def __new__(
+        cls, directory: str | PathLike[str], memory: int, threads: int
+    ) -> SortedLines: ...
+    def add(
+        self, rows: KeyedRows, batch: RowBatch
+    ) -> list[tuple[tuple[int, int, tuple[int, int] | None, str], bool]]: ...
+    def sort(self) -> None: ...
+    def next(self, nulls: bool, left: int) -> tuple[bytes, int]: ...
+    @property
+    def spilled_bytes(self) -> int: ...
 
 @final
 class StreamQuery:

@@ -1,12 +1,16 @@
 //! Elements of rows with keys to sort, group and join by.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::{
+    path::PathBuf,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
 
 use headrace_core::query::{self, Asked, Texts, Watch};
 use pyo3::{exceptions::PyOverflowError, prelude::*, types::PyBytes};
 
 use crate::{
     batch::RowBatch,
+    error::to_python,
     query::{PyFrame, Refused, Sources, decoded, known, reading, refused},
     signals,
     stage::Stage,
@@ -70,15 +74,7 @@ impl KeyedRows {
 
     /// The elements of the rows of a batch.
     fn take<'py>(&self, py: Python<'py>, batch: &RowBatch) -> PyResult<Keyed<'py>> {
-        let keyed = py.detach(|| {
-            let mut run = self.lock();
-            batch.rows.iter().enumerate().for_each(|(position, row)| run.row(position, &row));
-            run.take()
-        });
-        signals::raised()?;
-        let keyed = keyed.ok_or_else(|| {
-            PyOverflowError::new_err("the elements of a batch take more than 2 GiB")
-        })?;
+        let keyed = self.keyed(py, batch)?;
         let offsets: Vec<u8> =
             keyed.offsets.iter().flat_map(|offset| offset.to_le_bytes()).collect();
         let texts = |texts: &Texts| (integers(py, &texts.ends), PyBytes::new(py, &texts.data));
@@ -103,6 +99,78 @@ impl KeyedRows {
 impl KeyedRows {
     fn lock(&self) -> MutexGuard<'_, query::KeyedRows> {
         self.run.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn keyed(&self, py: Python<'_>, batch: &RowBatch) -> PyResult<query::Keyed> {
+        let keyed = py.detach(|| {
+            let mut run = self.lock();
+            batch.rows.texts().enumerate().for_each(|(position, row)| run.row(position, &row));
+            run.take()
+        });
+        signals::raised()?;
+        keyed
+            .ok_or_else(|| PyOverflowError::new_err("the elements of a batch take more than 2 GiB"))
+    }
+}
+
+/// Lines in the order of their keys; what does not fit into memory is in a nameless file.
+#[pyclass(frozen, module = "headrace._native")]
+pub(crate) struct SortedLines {
+    lines: Mutex<query::SortedLines>,
+}
+
+/// How many bytes of lines are returned at a time.
+const LINE_BYTES: usize = 1 << 20;
+
+#[pymethods]
+impl SortedLines {
+    /// Lines take about `memory` bytes, and more room in `directory`.
+    #[new]
+    fn new(directory: PathBuf, memory: u64, threads: usize) -> Self {
+        Self { lines: Mutex::new(query::SortedLines::new(directory, memory, threads)) }
+    }
+
+    /// Add the elements that `rows` makes of a batch; returns what [`KeyedRows::take`] says of
+    /// rows without any.
+    fn add(
+        &self,
+        py: Python<'_>,
+        rows: &KeyedRows,
+        batch: &RowBatch,
+    ) -> PyResult<Vec<(Refused, bool)>> {
+        let mut keyed = rows.keyed(py, batch)?;
+        let refusals = std::mem::take(&mut keyed.refusals);
+        py.detach(|| self.lock().add(keyed)).map_err(to_python)?;
+        Ok(refusals.into_iter().map(|(refusal, late)| (refused(refusal), late)).collect())
+    }
+
+    /// Sort the lines; none can be added afterwards.
+    fn sort(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.lock().sort()).map_err(to_python)
+    }
+
+    /// The next lines, `left` at most, and how many they are; no bytes at the end.
+    fn next<'py>(
+        &self,
+        py: Python<'py>,
+        nulls: bool,
+        left: u64,
+    ) -> PyResult<(Bound<'py, PyBytes>, u64)> {
+        let mut out = Vec::new();
+        let written = py.detach(|| self.lock().lines(&mut out, LINE_BYTES, nulls, left));
+        Ok((PyBytes::new(py, &out), written.map_err(to_python)?))
+    }
+
+    /// How many bytes were written to a file.
+    #[getter]
+    fn spilled_bytes(&self) -> u64 {
+        self.lock().spilled_bytes()
+    }
+}
+
+impl SortedLines {
+    fn lock(&self) -> MutexGuard<'_, query::SortedLines> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

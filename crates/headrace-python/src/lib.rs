@@ -77,7 +77,7 @@ mod _native {
         KeyCandidates, KeyIndex, KeyRequest, KeyRuns, KeyScan, WantedKeys, rows_at, write_key_index,
     };
     #[pymodule_export]
-    use crate::keyed::KeyedRows;
+    use crate::keyed::{KeyedRows, SortedLines};
     #[pymodule_export]
     use crate::log::{
         LogChecking, LogClock, LogEntry, LogLines, LogMerge, LogTail, log_entry, log_lines_between,

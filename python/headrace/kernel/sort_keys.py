@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headrace import _native
 from headrace.kernel.programs import Counts, refused_row
+from headrace.kernel.rows import END
 from headrace.kernel.values import MAX_DEPTH
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from headrace.kernel.programs import Frame, Refused, Sources, Stage
     from headrace.kernel.rows import RowBatch
@@ -68,7 +69,7 @@ class KeyedRows:
         whole: bool = False,
         sources: Sources | None = None,
     ) -> None:
-        self._native = _native.KeyedRows(
+        self.native = _native.KeyedRows(
             key,
             stages=list(stages),
             then=list(then),
@@ -86,9 +87,8 @@ class KeyedRows:
 
         Raises OverflowError if they take more than 2 GiB: then the batch is too large.
         """
-        length, positions, offsets, lines, keys, refusals = self._native.take(batch)
-        refused = [refused_row(*each) for each, is_late in refusals if not is_late]
-        late = [refused_row(*each) for each, is_late in refusals if is_late]
+        length, positions, offsets, lines, keys, refusals = self.native.take(batch)
+        refused, late = _divided(refusals)
         return KeyedElements(
             length,
             positions,
@@ -102,4 +102,46 @@ class KeyedRows:
     @property
     def counts(self) -> Counts:
         """What was counted so far; those in `late` are emitted as well."""
-        return Counts(*self._native.counts)
+        return Counts(*self.native.counts)
+
+
+class SortedLines:
+    """The lines of keyed elements, in the order of their keys.
+
+    They take about `memory` bytes; what does not fit is in a nameless file in `directory`.
+    """
+
+    def __init__(self, directory: str, memory: int, threads: int) -> None:
+        self._native = _native.SortedLines(directory, memory, threads)
+
+    def add(
+        self, rows: KeyedRows, batch: RowBatch
+    ) -> tuple[list[Refused], list[Refused]]:
+        """Add the elements of a batch; return its rows without any, as `KeyedElements` has them."""
+        return _divided(self._native.add(rows.native, batch))
+
+    def sort(self) -> None:
+        """Sort the lines; none can be added afterwards."""
+        self._native.sort()
+
+    def chunks(self, *, nulls: bool, limit: int | None) -> Iterator[bytes]:
+        """Yield the lines, many at a time, `limit` at most; without `nulls`, no null."""
+        left = END if limit is None else limit
+        while True:
+            lines, written = self._native.next(nulls, left)
+            if not lines:
+                return
+            left -= written
+            yield lines
+
+    @property
+    def spilled_bytes(self) -> int:
+        """How many bytes were written to a file."""
+        return self._native.spilled_bytes
+
+
+def _divided(
+    refusals: list[tuple[tuple[int, int, tuple[int, int] | None, str], bool]],
+) -> tuple[list[Refused], list[Refused]]:
+    refused = [refused_row(*each) for each, is_late in refusals if not is_late]
+    return refused, [refused_row(*each) for each, is_late in refusals if is_late]

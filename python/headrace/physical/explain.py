@@ -136,7 +136,9 @@ def _steps(plan: StreamPlan, *, indexes: bool) -> Iterator[str]:
     for stage in plan.stages:
         yield _stage(stage, indexes=indexes)
     needed = "" if plan.limit is None else f"; {plan.limit} at most are needed"
-    if plan.prune is None:
+    if _sorts_lines(plan):
+        yield "sorted; what does not fit into --memory is in a temporary file"
+    elif plan.prune is None:
         yield _REDUCTIONS[plan.reduction] + _of_groups(plan) + needed
     else:
         yield f"only the best {plan.prune.keep} are held, by {_sort_keys(plan.prune)}"
@@ -144,6 +146,24 @@ def _steps(plan: StreamPlan, *, indexes: bool) -> Iterator[str]:
         yield f"on the result: {unparse(plan.rest)}"
     if plan.spread:
         yield _SPREAD
+
+
+def _sorts_lines(plan: StreamPlan) -> bool:
+    """Whether the answer is sorted as lines: no stage needs other rows than its own."""
+    return (
+        plan.order is not None
+        and plan.spread
+        and plan.prune is None
+        and plan.limit is None
+        and not plan.reverse
+        and all(map(_is_elementwise, plan.stages))
+    )
+
+
+def _is_elementwise(stage: Stage) -> bool:
+    return isinstance(stage, JoinStage) or (
+        isinstance(stage, StreamStage) and stage.kind == "each"
+    )
 
 
 def _of_groups(plan: StreamPlan) -> str:

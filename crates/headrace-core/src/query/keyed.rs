@@ -43,7 +43,7 @@ pub struct Texts {
     /// The bytes of all texts.
     pub data: Vec<u8>,
     /// Whether an end was beyond 32 bits.
-    too_long: bool,
+    pub(super) too_long: bool,
 }
 
 /// Elements and their keys.

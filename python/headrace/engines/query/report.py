@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.engines.query.options import BadRow, warn_of_memory
 from headrace.errors import BadRowError, HeadraceError, RowFailedError
-from headrace.kernel.programs import Counts, RowQuery
+from headrace.kernel.programs import Counts, StreamQuery
 from headrace.record import field, mutable_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from headrace.engines.query.options import OnError
-    from headrace.engines.query.scan import Rows
+    from headrace.engines.query.scan import Rows, ScanQuery
     from headrace.engines.query.skipped import SkippedLines
-    from headrace.kernel.programs import StreamQuery
     from headrace.kernel.rows import RowBatch
     from headrace.physical.query_plan import JoinPlan
 
@@ -140,9 +139,9 @@ class RunReport:
         if self.on_bad_row is not None:
             self.on_bad_row(BadRow(made, raw()))
 
-    def watch_memory(self, query: RowQuery | StreamQuery) -> None:
+    def watch_memory(self, query: ScanQuery) -> None:
         """Warn once if a query holds most of the memory that it may."""
-        if self._warned or isinstance(query, RowQuery):
+        if self._warned or not isinstance(query, StreamQuery):
             return
         held, most = query.held, query.max_memory
         if held > _WATERMARK * most:

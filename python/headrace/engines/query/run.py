@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from headrace.engines.query.options import QueryOptions, Shape
-    from headrace.engines.query.scan import Query, Rows, Scan
+    from headrace.engines.query.scan import Rows, Scan, ScanQuery
     from headrace.kernel.programs import Cancel, JoinTable
     from headrace.kernel.rows import RowBatch
     from headrace.kernel.sort_keys import KeyedRows
@@ -71,7 +71,7 @@ class Streams(NamedTuple):
     rows: Callable[[RowPlan], Iterator[bytes]]
     lines: Callable[[StreamPlan, LineForm], Iterator[bytes]]
     values: Callable[[Sequence[StreamPlan]], list[bytes]]
-    scan: Callable[[Sequence[Query], Scan, Sharing | None], Iterator[bytes]]
+    scan: Callable[[Sequence[ScanQuery], Scan, Sharing | None], Iterator[bytes]]
 
 
 def local_streams(run: QueryRun) -> Streams:
@@ -165,6 +165,11 @@ class QueryRun:
         )
         for rows in self.files[name]:
             rows.request_lanes(together)
+
+    @property
+    def held(self) -> int:
+        """How many bytes the results of subqueries and the tables of joins hold."""
+        return self._sources_size + sum(table.held for table in self._tables.values())
 
     # Queries of the core
 
@@ -509,6 +514,12 @@ def lines_of(run: QueryRun, plan: StreamPlan, form: LineForm) -> Iterator[bytes]
         )
         yield query.end()
         return
+    if (order := plan.order) is not None and run.streams.scan == run.scanner.read:
+        from headrace.engines.query.sorted_lines import sorted_lines, sorts_lines
+
+        if sorts_lines(run, plan, order):
+            yield from sorted_lines(run, plan, order, form)
+            return
     yield from lines_of_value(value_of(run, plan), plan, form)
 
 
@@ -520,14 +531,20 @@ def value_of(run: QueryRun, plan: StreamPlan) -> bytes:
     return value
 
 
-def values_of(run: QueryRun, plans: Sequence[StreamPlan]) -> list[bytes]:
-    """Return the answers of plans over the same rows, with one scan."""
+def values_of(
+    run: QueryRun, plans: Sequence[StreamPlan], *, again: bool = False
+) -> list[bytes]:
+    """Return the answers of plans over the same rows, with one scan.
+
+    `again`: an earlier scan has reported the errors and counts of these rows.
+    """
     queries = [run.reducing_query(plan) for plan in plans]
     run.request_lanes(plans[0].source, [plan.lanes for plan in plans])
     if len(plans) == 1:
         scan = scan_of(plans[0], plans[0].limit)
     else:
         scan = replace(scan_of(plans[0], None), stages=(), keys=None, ends_early=False)
+    scan = replace(scan, again=again)
     sharing = Sharing(
         lambda cancel: [run.reducing_query(plan, cancel) for plan in plans],
         lines=False,

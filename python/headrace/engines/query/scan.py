@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from headrace.engines.query.options import QueryOptions
     from headrace.engines.query.report import RunReport
     from headrace.engines.query.skipped import SkippedLines
+    from headrace.engines.query.sorted_lines import SortQuery
     from headrace.kernel.programs import (
         Answers,
         Cancel,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from headrace.store.rows.provider import ProviderRows
 
     Query: TypeAlias = RowQuery | StreamQuery
+    ScanQuery: TypeAlias = Query | SortQuery
     Rows: TypeAlias = RowFile | ProviderRows | TimedRows
 
     class RowPlaces(Protocol):
@@ -219,7 +221,7 @@ class Scanner:
 
     def read(
         self,
-        queries: Sequence[Query],
+        queries: Sequence[ScanQuery],
         scan: Scan,
         sharing: Sharing | None = None,
     ) -> Iterator[bytes]:
@@ -249,7 +251,7 @@ class Scanner:
     def _read_together(
         self,
         files: Sequence[Rows],
-        queries: Sequence[Query],
+        queries: Sequence[ScanQuery],
         scan: Scan,
         sharing: Sharing | None,
         skipped: list[SkippedLines],
@@ -260,7 +262,8 @@ class Scanner:
             from headrace.engines.query.threads import read_files
 
             row_files = cast("Sequence[RowFile]", files)
-            yield from read_files(self, row_files, queries, scan, sharing)
+            shared = cast("Sequence[Query]", queries)
+            yield from read_files(self, row_files, shared, scan, sharing)
             return
         for file in files:
             if all(query.done for query in queries):
@@ -277,7 +280,7 @@ class Scanner:
     def _read_file(
         self,
         file: Rows,
-        queries: Sequence[Query],
+        queries: Sequence[ScanQuery],
         scan: Scan,
         sharing: Sharing | None,
         skipped: list[SkippedLines],
@@ -316,7 +319,7 @@ class Scanner:
     def _read_timed(
         self,
         file: TimedRows,
-        queries: Sequence[Query],
+        queries: Sequence[ScanQuery],
         scan: Scan,
         skipped: list[SkippedLines],
     ) -> Iterator[bytes]:
@@ -337,7 +340,7 @@ class Scanner:
     def _read_rows(
         self,
         rows: Rows | KeyRows,
-        queries: Sequence[Query],
+        queries: Sequence[ScanQuery],
         scan: Scan,
         sharing: Sharing | None = None,
     ) -> Iterator[bytes]:
@@ -361,7 +364,8 @@ class Scanner:
             from headrace.engines.query.threads import read_in_order
 
             batches = chain([following], batches)
-            yield from read_in_order(self, rows, batches, queries, scan, sharing)
+            shared = cast("Sequence[Query]", queries)
+            yield from read_in_order(self, rows, batches, shared, scan, sharing)
 
     def _sampled(self, batches: Iterable[RowBatch]) -> Iterator[RowBatch]:
         for batch in batches:
@@ -372,7 +376,7 @@ class Scanner:
         self,
         rows: Rows | KeyRows,
         batches: Iterable[RowBatch],
-        queries: Sequence[Query],
+        queries: Sequence[ScanQuery],
         scan: Scan,
         rows_before: int = 0,
     ) -> Iterator[bytes]:
@@ -389,7 +393,7 @@ class Scanner:
         self,
         rows: Rows | KeyRows,
         batches: Iterable[RowBatch],
-        queries: Sequence[Query],
+        queries: Sequence[ScanQuery],
         *,
         reverse: bool,
     ) -> Iterator[RowBatch]:
@@ -402,7 +406,7 @@ class Scanner:
             # From the end, the numbers in a batch count from its run of rows.
             end = end - len(batch) if reverse else batch.first_row + len(batch)
             lines_before = end - batch.first_row if reverse else 0
-            for query in queries:
+            for query in cast("Sequence[Query]", queries):
                 query.stand_in(file, lines_before, rows_before)
             yield batch
         if not reverse:
@@ -415,7 +419,7 @@ class Scanner:
 
     def answers_of(
         self,
-        queries: Sequence[Query],
+        queries: Sequence[ScanQuery],
         batch: RowBatch,
         *,
         reverse: bool,
@@ -446,7 +450,7 @@ class Scanner:
             yield b"", refused
 
     def _answers(
-        self, query: Query, batch: RowBatch, *, reverse: bool, watched: bool
+        self, query: ScanQuery, batch: RowBatch, *, reverse: bool, watched: bool
     ) -> Iterator[Answers]:
         """Put the rows of a batch through a query, going on behind refused rows."""
         start = 0
@@ -530,11 +534,11 @@ class ZippedLines:
             raise self._error
 
 
-def _most_rows(queries: Sequence[Query]) -> Counts:
+def _most_rows(queries: Sequence[ScanQuery]) -> Counts:
     return max((query.counts for query in queries), key=_rows_of)
 
 
-def counts_up_to_refusal(queries: Sequence[Query]) -> Counts:
+def counts_up_to_refusal(queries: Sequence[ScanQuery]) -> Counts:
     """Return the counts up to the row that ends a run; some queries may have read further."""
     going = [query for query in queries if not query.done] or queries
     # Of the queries that have come as far, one has skipped the row.
@@ -544,7 +548,7 @@ def counts_up_to_refusal(queries: Sequence[Query]) -> Counts:
     )
 
 
-def together(queries: Sequence[Query], counts: Counts, refused: int) -> Counts:
+def together(queries: Sequence[ScanQuery], counts: Counts, refused: int) -> Counts:
     """Return the counts of all queries over the same rows, from those of one that read most.
 
     With several, a row that any of them has refused is skipped, and all others are emitted: the

@@ -497,8 +497,9 @@ impl State {
             Self::Pruned(prune) => prune.checked(element, arena),
             Self::One(one) => match one.of_numbers() {
                 Some(builtin) if !element.is_null() => {
-                    numbers::addend(element, builtin, arena)?;
-                    Ok(element.resolved(arena))
+                    let number = element.resolved(arena);
+                    numbers::addend(number, builtin, arena)?;
+                    Ok(number)
                 }
                 _ => Ok(element),
             },
