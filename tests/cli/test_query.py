@@ -117,7 +117,9 @@ def test_reverse_needs_a_file(process):
 def test_memory_is_bounded(headrace, tmp_path):
     path = tmp_path / "many.jsonl"
     path.write_bytes(b"".join(b'{"n": %d}\n' % row for row in range(5000)))
-    done = headrace("query", "--memory", "10KiB", "--stream", "$.sort(n).len()", str(path))
+    done = headrace(
+        "query", "--memory", "10KiB", "--stream", "$.sort(n).len()", str(path)
+    )
     assert done.code == 1
     assert "more than 10240 bytes" in done.err
     assert "--memory" in done.err

@@ -116,5 +116,7 @@ def test_a_stage_behind_the_sort_that_fails_is_an_error_of_any_file(tmp_path):
     with headrace.open(path, index=False) as dataset:
         with pytest.raises(QueryFailedError, match="zero"):
             dataset.query("$.rows().sort(id).map(4 / id)").to_list()
-        with pytest.raises(QueryFailedError, match=r"zero \(.*fails.jsonl: byte 500000\)"):
+        with pytest.raises(
+            QueryFailedError, match=r"zero \(.*fails.jsonl: byte 500000\)"
+        ):
             dataset.query("$.rows().sort(id).map(4 / id)", memory="100KiB").to_list()

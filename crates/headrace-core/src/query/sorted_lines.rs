@@ -168,7 +168,9 @@ impl SortedLines {
             }
         });
         // They are read from the end, so that their memory is given back by the way.
-        runs.iter_mut().for_each(|run| run.reverse());
+        for run in &mut runs {
+            run.reverse();
+        }
         runs
     }
 
@@ -363,8 +365,11 @@ mod tests {
 
     use super::*;
 
-    fn keyed(elements: &[(Vec<u8>, Vec<u8>)]) -> Keyed {
-        let texts = |of: fn(&(Vec<u8>, Vec<u8>)) -> &Vec<u8>| {
+    /// A key and its line.
+    type Element = (Vec<u8>, Vec<u8>);
+
+    fn keyed(elements: &[Element]) -> Keyed {
+        let texts = |of: fn(&Element) -> &Vec<u8>| {
             let mut texts = Texts { ends: vec![0], ..Texts::default() };
             for element in elements {
                 texts.data.extend_from_slice(of(element));
