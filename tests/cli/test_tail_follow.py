@@ -4,6 +4,7 @@ import gzip
 import os
 import re
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -117,6 +118,30 @@ def test_an_interrupt_on_standard_input(tail):
     child.stdin.write(b"1\n")
     assert child.stdout.read(100) == b"1\n"
     assert stop(child) == ""
+
+
+INTERRUPTED = """
+import signal, sys, threading, time
+import headrace
+
+def interrupt():
+    time.sleep(0.2)
+    signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+
+threading.Thread(target=interrupt).start()
+try:
+    list(headrace.open("-"))
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_a_signal_that_interrupts_no_read_ends_a_wait_for_a_pipe():
+    # Like a signal just before a read, it only sets a flag in Python.
+    command = [sys.executable, "-c", INTERRUPTED]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes) as child:
+        assert child.stdout.read() == b"interrupted\n"
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ use pyo3::{
     prelude::*,
     types::{PyBytes, PyList},
 };
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::error::to_python;
 
@@ -273,10 +274,19 @@ impl Read for Called {
 /// A pipe, which may keep its reader waiting for ever: Ctrl-C must end that.
 struct Pipe(std::fs::File);
 
+/// A signal that comes just before a wait, or to another thread, does not interrupt it: it is
+/// noticed after this time.
+const WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+
 impl Read for Pipe {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
-            match self.0.read(buffer) {
+            let found = match poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&WAIT)) {
+                Ok(0) => Err(io::ErrorKind::Interrupted.into()),
+                Ok(_) => self.0.read(buffer),
+                Err(error) => Err(error.into()),
+            };
+            match found {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {
                     Python::attach(|py| py.check_signals().map_err(io::Error::other))?;
                 }
