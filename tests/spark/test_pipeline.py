@@ -186,7 +186,7 @@ def test_rows_of_new_files_are_deduplicated_against_the_output(spark, tmp_path):
 
 def test_sorted_rows_are_not_divided_into_jobs_and_may_grow(spark, tmp_path):
     for name in "ab":
-        write(tmp_path / f"raw/{name}.jsonl", [{"id": n} for n in range(50)])
+        write(tmp_path / f"raw/{name}.jsonl", [{"id": n} for n in range(20)])
     made = Pipeline(
         "events",
         "out",
@@ -202,7 +202,7 @@ def test_sorted_rows_are_not_divided_into_jobs_and_may_grow(spark, tmp_path):
     report = made.run(spark=spark)
     assert report.adds_up
     assert [each.jobs > 1 for each in report.passes] == [True, True, True, False]
-    assert [row["id"] for row in result(made)] == list(range(-49, 1))
+    assert [row["id"] for row in result(made)] == list(range(-19, 1))
 
 
 def test_a_row_whose_key_fails_is_rejected_with_its_place(spark, tmp_path):

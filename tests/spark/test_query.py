@@ -283,7 +283,7 @@ def test_a_row_with_many_partners_is_joined_in_several_batches(spark, tmp_path):
 def test_groups_of_many_elements_come_in_pieces(spark, tmp_path):
     path, written = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
     row = b'{"id": %d, "k": %d, "x": "%s"}\n'
-    path.write_bytes(b"".join(row % (n, n % 3, b"x" * 150) for n in range(30_000)))
+    path.write_bytes(b"".join(row % (n, n % 3, b"x" * 150) for n in range(12_000)))
     with headrace.open(path, index=False) as dataset:
         where = {"engine": "spark", "master": HERE, "partition_bytes": "1MiB"}
         for query in ("$.rows().group_by(k)", "$.rows().index_by(id)"):
@@ -311,7 +311,7 @@ def test_answers_have_the_order_of_the_rows_for_any_number_of_chunks(
 
 def test_answers_do_not_stay_in_the_heap_of_the_driver(spark, tmp_path):
     path = tmp_path / "a.jsonl"
-    path.write_bytes(b'{"id": 12345, "text": "%s"}\n' % (b"x" * 960) * 70_000)
+    path.write_bytes(b'{"id": 12345, "text": "%s"}\n' % (b"x" * 960) * 25_000)
     heap = spark._jvm.java.lang.Runtime.getRuntime()
 
     def used():

@@ -244,25 +244,7 @@ def test_only_an_embedded_spark_is_tied_to_this_machine():
     assert "spark.driver.host" not in settings("spark://example.org:7077", {})
 
 
-def test_queries_run_in_the_active_session(tmp_path):
-    path = tmp_path / "a.jsonl"
-    path.write_bytes(b'{"a": 1}\n{"a": 2}\n')
-    run(
-        """
-        import sys
-        from pyspark.sql import SparkSession
-        import headrace, headrace.spark
-
-        spark = SparkSession.builder.master("local[1]").getOrCreate()
-        found = headrace.open(sys.argv[1]).query("$.rows().sum(a)", engine="spark")
-        assert found.to_list() == [3], found.to_list()
-        assert headrace.spark.session().sparkContext.master == "local[1]"
-        """,
-        path,
-    )
-
-
-def test_functions_run_in_a_session_that_is_given(tmp_path):
+def test_functions_run_in_the_given_session_or_the_active_one(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'{"a": 1, "from": "x", "to": "y"}\n{"a": 2}\n')
     run(
@@ -291,6 +273,10 @@ def test_functions_run_in_a_session_that_is_given(tmp_path):
                 assert "leave out master" in str(error), error
             else:
                 raise AssertionError("a master beside a session is refused")
+
+        found = rows.query("$.rows().sum(a)", engine="spark")
+        assert found.to_list() == [3], found.to_list()
+        assert headrace.spark.session().sparkContext.master == "local[1]"
         """,
         path,
     )
