@@ -298,6 +298,6 @@ def test_explain_says_where_the_rows_are_queried(people, sent):
 def test_ranges_contain_the_rows(people, monkeypatch):
     opened = OpenedFile(expand([str(people)])[0])
     assert ranges_holding(opened, []) == []
-    assert ranges_holding(opened, [5, 300]) == [Range(5, 301, 1)]
+    assert ranges_holding(opened, [5, 300]) == [Range(5, 301)]
     monkeypatch.setattr("headrace.engines.spark.source.byte_ranges._NEAR", 100)
-    assert ranges_holding(opened, [5, 300, 350]) == [Range(5, 6, 1), Range(300, 351, 1)]
+    assert ranges_holding(opened, [5, 300, 350]) == [Range(5, 6), Range(300, 351)]

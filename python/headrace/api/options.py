@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     Engine: TypeAlias = Literal["local", "spark"]
     Errors: TypeAlias = Path | Callable[[BadRow], object]
     Emit: TypeAlias = Literal["nodes", "edges", "tree"]
+    Name: TypeAlias = str | int
+    Names: TypeAlias = Name | Iterable[Name]
+    """Names of nodes or predicates of a graph; 7 is the name ``"7"``."""
 
 
 def refuse_unknown(options: Mapping[str, object], family: type) -> None:
@@ -178,7 +181,7 @@ class GraphOptions(TypedDict, total=False):
 class ExpandOptions(TypedDict, total=False):
     """Options of `Graph.expand`."""
 
-    pred: str | int | Iterable[str | int] | None
+    pred: Names | None
     """follow only edges with one of these predicates [default: all]"""
     direction: Direction
     """``"out"``: along edges; ``"in"``: against them; or ``"both"`` [default: out]"""

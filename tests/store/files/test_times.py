@@ -6,7 +6,6 @@ import pytest
 
 from headrace.errors import UsageError
 from headrace.store.files.units import (
-    format_duration,
     format_time,
     parse_duration,
     parse_time,
@@ -98,8 +97,3 @@ def test_an_invalid_duration_is_refused(given):
 @pytest.mark.parametrize("time", [0, -1, NOON + 5, -62_135_596_800_000])
 def test_a_time_can_be_read_again(time):
     assert parse_time(format_time(time)) == time
-
-
-@pytest.mark.parametrize("duration", [0, 999, 5_400_000, 86_400_000, 604_800_000])
-def test_a_duration_can_be_read_again(duration):
-    assert parse_duration(format_duration(duration)) == duration

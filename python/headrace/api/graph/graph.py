@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
     from headrace.api.graph.spark import SparkGraph
     from headrace.api.graph.tables import GraphMatrix
-    from headrace.api.options import ExpandOptions
+    from headrace.api.options import ExpandOptions, Name, Names
     from headrace.engines.spark.graph.expansion import EdgeTasks
     from headrace.kernel.graph import GraphIndex, GraphStats
     from headrace.physical.hops import HopChoice
@@ -261,36 +261,22 @@ class Graph(Closing):
 
     # Edges
 
-    def out(
-        self,
-        node: str | int,
-        *,
-        pred: str | int | Iterable[str | int] | None = None,
-    ) -> Iterator[Edge]:
+    def out(self, node: Name, *, pred: Names | None = None) -> Iterator[Edge]:
         """Yield the edges that come from a node, in file order."""
         return iter(self._edges(node, "out", pred) or ())
 
-    def in_(
-        self,
-        node: str | int,
-        *,
-        pred: str | int | Iterable[str | int] | None = None,
-    ) -> Iterator[Edge]:
+    def in_(self, node: Name, *, pred: Names | None = None) -> Iterator[Edge]:
         """Yield the edges that go to a node, in file order."""
         return iter(self._edges(node, "in", pred) or ())
 
     def neighbors(
-        self,
-        node: str | int,
-        *,
-        pred: str | int | Iterable[str | int] | None = None,
-        direction: Direction = "both",
+        self, node: Name, *, pred: Names | None = None, direction: Direction = "both"
     ) -> Iterator[str]:
         """Yield the nodes at the other ends of the edges of a node, each once."""
         found = self._edges(node, direction, pred) or ()
         return iter(dict.fromkeys(edge.node for edge in found))
 
-    def __contains__(self, node: str | int) -> bool:
+    def __contains__(self, node: Name) -> bool:
         """Whether an edge comes from a node or goes to it."""
         # Any access will do: a graph index has nodes of both ends.
         direction: Direction = next(iter(self._reaches), "out")
@@ -312,9 +298,9 @@ class Graph(Closing):
 
     def _edges(
         self,
-        node: str | int,
+        node: Name,
         direction: Direction,
-        pred: str | int | Iterable[str | int] | None,
+        pred: Names | None,
         most: int | None = None,
     ) -> list[Edge] | None:
         text, wanted = text_of(node), texts_of(pred)
@@ -329,7 +315,7 @@ class Graph(Closing):
 
     def expand(
         self,
-        seeds: str | int | Iterable[str | int],
+        seeds: Names,
         hops: int | None = None,
         **options: Unpack[ExpandOptions],
     ) -> Expansion:
@@ -342,11 +328,11 @@ class Graph(Closing):
 
     def shortest_path(
         self,
-        start: str | int,
-        goal: str | int,
+        start: Name,
+        goal: Name,
         *,
         hops: int | None = None,
-        pred: str | int | Iterable[str | int] | None = None,
+        pred: Names | None = None,
         direction: Direction = "out",
     ) -> list[Reached | Followed] | None:
         """Return the path from one node to another that has the fewest edges.

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from headrace.errors import UsageError
+
+if TYPE_CHECKING:
+    from headrace.api.options import Name, Names
 
 _ENDLESS = 2**32 - 1
 """No graph index has as many nodes, so no shortest path has as many edges."""
 
 
-def text_of(node: str | int, what: str = "a node") -> str:
+def text_of(node: Name, what: str = "a node") -> str:
     """Return the text that names a node or a predicate."""
     if type(node) is str:
         return _encoded(node)
@@ -21,7 +25,7 @@ def text_of(node: str | int, what: str = "a node") -> str:
     raise UsageError(f"{node!r}: {what} is named by a text or a whole number")
 
 
-def seeds_of(seeds: str | int | Iterable[str | int]) -> list[str]:
+def seeds_of(seeds: Names) -> list[str]:
     """Return the texts that name the nodes to begin with."""
     if isinstance(seeds, str | int):
         return [text_of(seeds)]
@@ -39,9 +43,7 @@ def at_most(name: str, bound: int | None) -> int | None:
     return None if bound is None or bound >= _ENDLESS else bound
 
 
-def texts_of(
-    preds: str | int | Iterable[str | int] | None,
-) -> list[str] | None:
+def texts_of(preds: Names | None) -> list[str] | None:
     """Return the texts that name predicates; None stands for all."""
     if preds is None:
         return None

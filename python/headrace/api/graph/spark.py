@@ -41,10 +41,11 @@ from headrace.store.index import graph as store
 from headrace.store.index import key as keys
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from headrace.api.graph.access import Strategy, Wanted
     from headrace.api.graph.graph import EdgePlan
+    from headrace.api.options import Names
     from headrace.engines.spark.graph.expansion import EdgeTasks
     from headrace.engines.spark.session.master import Place
     from headrace.kernel.graph import (
@@ -183,7 +184,7 @@ class SparkGraph:
 
     def expand(
         self,
-        seeds: str | int | Iterable[str | int],
+        seeds: Names,
         hops: int | None = None,
         **options: Unpack[ExpandOptions],
     ) -> SparkExpansion:

@@ -10,7 +10,7 @@ import time
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from headrace.api.index.build import MEMORY, where_of
 from headrace.api.index.graph import GraphIndex
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from headrace.store.files.source import Source
     from headrace.store.shards.shard_set import ShardSet
 
+    AnyBuilt: TypeAlias = Built[Written] | Built[GraphWritten]
+
 T = TypeVar("T")
 
 
@@ -67,9 +69,7 @@ def _as_line(location: str, row: Skipped) -> bytes:
     )
 
 
-def _say_upgraded(
-    console: Console, built: Built[Written] | Built[GraphWritten]
-) -> None:
+def _say_upgraded(console: Console, built: AnyBuilt) -> None:
     """Emit an event about version 1 having no room."""
     written = built.written
     if written.why is not None:
@@ -131,9 +131,7 @@ def _refuse_for_several(options: Namespace, count: int) -> None:
             raise UsageError("--errors is for one FILE; name one")
 
 
-def _say_complete(
-    console: Console, built: Built[Written] | Built[GraphWritten], duration: int
-) -> None:
+def _say_complete(console: Console, built: AnyBuilt, duration: int) -> None:
     """Emit an event with the counts of an index that was built."""
     skipped = built.lines.skipped
     causes = ", ".join(f"{count} {cause}" for cause, count in skipped.items())
@@ -159,9 +157,7 @@ def _say_complete(
     )
 
 
-def _say_compacted(
-    console: Console, built: Built[Written] | Built[GraphWritten]
-) -> None:
+def _say_compacted(console: Console, built: AnyBuilt) -> None:
     """Emit an event about a merged index and delta."""
     _say_upgraded(console, built)
     records, counts = _counted(built)
@@ -176,9 +172,7 @@ def _say_compacted(
     )
 
 
-def _counted(
-    built: Built[Written] | Built[GraphWritten],
-) -> tuple[int, dict[str, int]]:
+def _counted(built: AnyBuilt) -> tuple[int, dict[str, int]]:
     """Return the rows of an index, and its other counts."""
     written = built.written
     if isinstance(written, GraphWritten):
@@ -186,7 +180,7 @@ def _counted(
     return written.records, {"keys": written.keys}
 
 
-def _in_words(built: Built[Written] | Built[GraphWritten]) -> str:
+def _in_words(built: AnyBuilt) -> str:
     records, counts = _counted(built)
     said = {_row_of(built): records} | {
         name.removesuffix("s"): count for name, count in counts.items()
@@ -195,7 +189,7 @@ def _in_words(built: Built[Written] | Built[GraphWritten]) -> str:
     return f"{built.path}: {words}, {built.written.size} bytes"
 
 
-def _row_of(built: Built[Written] | Built[GraphWritten]) -> str:
+def _row_of(built: AnyBuilt) -> str:
     return "edge" if isinstance(built.written, GraphWritten) else "row"
 
 
@@ -267,7 +261,7 @@ def _say_updated(
     options: Namespace,
     console: Console,
     location: str,
-    updated: Updated[Written] | Updated[GraphWritten],
+    updated: Updated[Any],
 ) -> None:
     built = updated.built
     if built is None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 STDOUT = "-"
 
 
-def policy(options: Namespace, default: OnError = "abort") -> OnError:
+def policy(options: Namespace) -> OnError:
     """Return what to do with a bad row; --errors implies collect."""
     if options.strict:
         if options.on_error in ("skip", "collect"):
@@ -46,14 +46,12 @@ def policy(options: Namespace, default: OnError = "abort") -> OnError:
                 f"--errors keeps bad rows, and --on-error {on_error} does not"
             )
         return "collect"
-    return on_error or default
+    return on_error or "abort"
 
 
-def errors_to(
-    options: Namespace, console: Console, default: OnError = "abort"
-) -> Errors | None:
+def errors_to(options: Namespace, console: Console) -> Errors | None:
     """Return where bad rows go: to a file, or as events to standard error."""
-    if policy(options, default) != "collect":
+    if policy(options) != "collect":
         return None
     if options.errors is None:
         return telling(console)

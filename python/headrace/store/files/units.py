@@ -183,17 +183,3 @@ def format_time(milliseconds: int) -> str:
     """
     moment = _EPOCH + timedelta(milliseconds=milliseconds)
     return f"{moment.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
-
-
-def format_duration(milliseconds: int) -> str:
-    """Return a duration for people: its two largest units.
-
-    >>> format_duration(5_400_000), format_duration(1500), format_duration(0)
-    ('1h30m', '1s500ms', '0ms')
-    """
-    parts = []
-    for unit, length in reversed(_DURATION_UNITS.items()):
-        count, milliseconds = divmod(milliseconds, length)
-        if count:
-            parts.append(f"{count}{unit}")
-    return "".join(parts[:2]) or "0ms"

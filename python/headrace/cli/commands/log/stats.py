@@ -58,12 +58,15 @@ def run(options: Namespace, console: Console) -> int:
 def as_text(stats: LogStats) -> str:
     """Return the numbers for people."""
     from headrace.cli.console import counted
-    from headrace.store.files.units import format_size
+    from headrace.store.files.units import format_size, format_time
+
+    def moment(milliseconds: int | None) -> str:
+        return "none" if milliseconds is None else format_time(milliseconds)
 
     lines = f"{stats.first_line} to {stats.last_line}" if stats.lines else "none"
     facts = {
         "lines": f"{lines} ({counted(stats.lines, 'line')})",
-        "times": f"{_moment(stats.first_time)} to {_moment(stats.last_time)}",
+        "times": " to ".join(map(moment, (stats.first_time, stats.last_time))),
         "data": f"{format_size(stats.data_bytes)} in {counted(stats.segments, 'segment')}, "
         f"{format_size(stats.disk_bytes)} on disk",
         "index": format_size(stats.index_bytes),
@@ -103,17 +106,3 @@ def _lag(consumer: ConsumerLag) -> str:
         return f"{consumer.consumer} with a checkpoint that cannot be read"
     behind = counted(consumer.lag_lines, "line")
     return f"{consumer.consumer} {behind} behind, at line {consumer.line}"
-
-
-def _moment(milliseconds: int | None) -> str:
-    """Return a time in ISO 8601.
-
-    >>> _moment(1700000000123), _moment(None)
-    ('2023-11-14T22:13:20.123Z', 'none')
-    """
-    from datetime import UTC, datetime, timedelta
-
-    if milliseconds is None:
-        return "none"
-    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -39,7 +39,7 @@ def indexed_rows(keyed: KeyRows, partition_bytes: int) -> IndexedRows:
     if len(keyed):
         # A part without such rows is not even opened.
         source = absolute(keyed.source)
-        for start, end, _blocks in ranges_holding(keyed.opened, keyed.offsets):
+        for start, end in ranges_holding(keyed.opened, keyed.offsets):
             holding += fragments(source, partition_bytes, start, end)
     return IndexedRows(len(keyed), tuple(holding), keyed.lines())
 

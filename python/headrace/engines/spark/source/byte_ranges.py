@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from headrace.store.files.opened import OpenedFile
 
@@ -19,38 +19,28 @@ _NEAR = 1 << 18
 
 
 class Range(NamedTuple):
-    """Bytes on disk, and the number of their blocks; 1 in a file without blocks."""
+    """Bytes on disk."""
 
     start: int
     end: int
-    blocks: int
 
 
 def ranges_holding(opened: OpenedFile, offsets: Sequence[int]) -> list[Range]:
     """Return the ranges that contain the rows at these offsets of the decoded file, in order."""
     table = opened.table
     if table is None:
-        return list(_joined(Range(at, at + 1, 1) for at in offsets))
+        return _joined((Range(at, at + 1) for at in offsets), _NEAR)
     # The caller verified that the offsets belong to this file, so each has a block.
     found = sorted({block for at in offsets if (block := table.at_offset(at))})
-    numbered = [(number, Range(start, end, 1)) for number, start, end in found]
-    runs: list[Range] = []
-    for (number, block), before in zip(numbered, [None, *numbered], strict=False):
-        if before is not None and before[0] + 1 == number:
-            start, _end, blocks = runs.pop()
-            runs.append(Range(start, block.end, blocks + 1))
-        else:
-            runs.append(block)
-    return runs
+    return _joined((Range(start, end) for _number, start, end in found), 0)
 
 
-def _joined(rows: Iterable[Range]) -> Iterator[Range]:
-    """Join ranges of rows that are near each other; the result counts as one block."""
-    last: Range | None = None
+def _joined(rows: Iterable[Range], near: int) -> list[Range]:
+    """Join ranges that are at most `near` bytes from each other."""
+    joined: list[Range] = []
     for row in rows:
-        if last is not None and row.start - last.end > _NEAR:
-            yield last
-            last = None
-        last = row if last is None else last._replace(end=row.end)
-    if last is not None:
-        yield last
+        if joined and row.start - joined[-1].end <= near:
+            joined[-1] = joined[-1]._replace(end=row.end)
+        else:
+            joined.append(row)
+    return joined

@@ -8,7 +8,8 @@ key of each row with the wanted keys in either case, so an index only reduces wh
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import groupby
+from typing import TYPE_CHECKING
 
 from headrace.engines.spark.source.byte_ranges import ranges_holding
 from headrace.errors import HeadraceWarning, KeyIndexError
@@ -31,17 +32,6 @@ if TYPE_CHECKING:
 
 _MOST_ROWS = 1 << 22
 """The largest number of rows that is looked up; for more, the source is read in full."""
-
-
-class Held(NamedTuple):
-    """The fragments to read of a source: they span `blocks` of its `of_blocks` blocks.
-
-    In a file without blocks, each fragment counts as a block.
-    """
-
-    fragments: list[Fragment]
-    blocks: int
-    of_blocks: int
 
 
 def requests_of(keys: KeysWanted) -> list[KeyRequest]:
@@ -69,7 +59,7 @@ class KeyedRows:
             yield batch.slice(first, behind - first)
 
 
-def held(subject: Subject, options: ReadOptions) -> Held:
+def held(subject: Subject, options: ReadOptions) -> list[Fragment]:
     """Return the fragments of a file or a set that contain the rows with the keys of a read."""
     assert options.keys is not None
     opened = subject.open()
@@ -78,12 +68,9 @@ def held(subject: Subject, options: ReadOptions) -> Held:
         if found.kind != "missing":
             message = f"{found.what}; the source is read in full"
             warnings.warn(message, HeadraceWarning, stacklevel=2)
-        return _all(opened, options)
+        return [*_behind(opened, 0, options)]
     offsets, below = found
-    pieces = [_holding(opened, offsets), _behind(opened, below, options)]
-    several = [fragment for piece in pieces for fragment in piece.fragments]
-    blocks = sum(piece.blocks for piece in pieces)
-    return Held(several, blocks, _count(opened))
+    return [*_holding(opened, offsets), *_behind(opened, below, options)]
 
 
 def _found(
@@ -137,65 +124,28 @@ def _leaves_out(meta: Meta, options: ReadOptions) -> bool:
 # Fragments of the rows that were found
 
 
-def _parts(opened: OpenedFile) -> Iterator[tuple[int, int]]:
-    """Yield the number and the first byte of each part of a set; a file is one part."""
-    starts = opened.starts if isinstance(opened, OpenedSet) else [0]
-    yield from enumerate(starts)
+def _holding(opened: OpenedFile, offsets: Sequence[int]) -> Iterator[Fragment]:
+    """Yield the blocks that contain the rows at these offsets, in order."""
+    if not isinstance(opened, OpenedSet):
+        yield from _holding_in(opened, offsets)
+        return
+    for number, some in groupby(offsets, opened.part_at):
+        start = opened.starts[number]
+        inside = [offset - start for offset in some]
+        yield from _holding_in(opened.opened_part(number), inside)
 
 
-def _part(opened: OpenedFile, number: int) -> OpenedFile:
-    return opened.opened_part(number) if isinstance(opened, OpenedSet) else opened
+def _holding_in(file: OpenedFile, offsets: Sequence[int]) -> Iterator[Fragment]:
+    for start, end in ranges_holding(file, offsets):
+        yield Fragment(file.source, start, end)
 
 
-def _holding(opened: OpenedFile, offsets: Sequence[int]) -> Held:
-    """Return the blocks that contain the rows at these offsets, in order."""
-    several: list[Fragment] = []
-    blocks, at = 0, 0
-    starts = [start for _number, start in _parts(opened)]
-    for number, start in _parts(opened):
-        end = starts[number + 1] if number + 1 < len(starts) else opened.size
-        first = at
-        while at < len(offsets) and offsets[at] < end:
-            at += 1
-        if at > first:
-            inside = [offset - start for offset in offsets[first:at]]
-            part = _part(opened, number)
-            some = ranges_holding(part, inside)
-            blocks += sum(each.blocks for each in some)
-            several += [Fragment(part.source, each.start, each.end) for each in some]
-    return Held(several, blocks, 0)
-
-
-def _behind(opened: OpenedFile, below: int, options: ReadOptions) -> Held:
-    """Return all rows from byte `below` on, at which a part or a row begins."""
-    several: list[Fragment] = []
-    blocks = 0
+def _behind(opened: OpenedFile, below: int, options: ReadOptions) -> Iterator[Fragment]:
+    """Yield all rows from byte `below` on, at which a part or a row begins."""
     if isinstance(opened, OpenedSet):
-        for number, start in _parts(opened):
+        for start, source in zip(opened.starts, opened.sources, strict=True):
             if start >= below:
-                source = opened.sources[number]
-                several += fragments(source, options.partition_bytes)
-                blocks += opened.parts[number].blocks
+                yield from fragments(source, options.partition_bytes)
     elif below < opened.size:
         # Only a file without blocks can have grown.
-        several = fragments(opened.source, options.partition_bytes, below)
-        blocks = len(several)
-    return Held(several, blocks, 0)
-
-
-def _all(opened: OpenedFile, options: ReadOptions) -> Held:
-    sources = opened.sources if isinstance(opened, OpenedSet) else [opened.source]
-    several = [
-        fragment
-        for source in sources
-        for fragment in fragments(source, options.partition_bytes)
-    ]
-    count = _count(opened)
-    return Held(several, count, count)
-
-
-def _count(opened: OpenedFile) -> int:
-    """Return how many blocks there are."""
-    if isinstance(opened, OpenedSet):
-        return sum(part.blocks for part in opened.parts)
-    return 1 if opened.table is None else len(opened.table)
+        yield from fragments(opened.source, options.partition_bytes, below)

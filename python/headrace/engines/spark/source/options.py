@@ -190,7 +190,7 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         raise UsageError(
             f"option badRecordsPath is {bad_records}; it is a directory of a file system"
         )
-    columns = values.get("columns")
+    columns, decoded = values.get("columns"), values.get("maxdecodedbytes")
     return ReadOptions(
         paths=_paths(values),
         name_glob=values.get("pathglobfilter"),
@@ -198,7 +198,9 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         max_line=sizes["maxlinebytes"],
         batch_bytes=sizes["maxbatchbytes"],
         max_ratio=sizes["maxratio"],
-        max_decoded=_most_decoded(values.get("maxdecodedbytes")),
+        max_decoded=None
+        if decoded is None
+        else size_option("maxDecodedBytes", decoded),
         blocks=_switch("blocks", values.get("blocks", "true")),
         mode=mode,
         corrupt=values.get("columnnameofcorruptrecord", "_corrupt_record"),
@@ -319,13 +321,12 @@ def _json_values(name: str, text: str) -> list[Any]:
     return several
 
 
-def _most_decoded(text: str | None) -> int | None:
-    if text is None:
-        return None
+def size_option(name: str, text: str) -> int:
+    """Return the size that an option is set to."""
     try:
         return parse_size(text)
     except UsageError as error:
-        raise UsageError(f"option maxDecodedBytes: {error}") from error
+        raise UsageError(f"option {name}: {error}") from error
 
 
 def _size(option: Option, text: str | None) -> int:
@@ -333,10 +334,7 @@ def _size(option: Option, text: str | None) -> int:
     assert option.most is not None
     if text is None:
         return option.default
-    try:
-        size = parse_size(text)
-    except UsageError as error:
-        raise UsageError(f"option {option.name}: {error}") from error
+    size = size_option(option.name, text)
     if not 1 <= size <= option.most:
         raise UsageError(
             f"option {option.name} is {text}; "

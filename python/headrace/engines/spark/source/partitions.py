@@ -57,7 +57,7 @@ def _with_keys(options: ReadOptions) -> Iterator[Fragment]:
     from headrace.engines.spark.source.key_partitions import held
 
     for subject in _subjects(options):
-        for fragment in held(subject, options).fragments:
+        for fragment in held(subject, options):
             yield replace(fragment, source=absolute(fragment.source))
 
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headrace.engines.spark.source.options import Option, ReadOptions, read_options
+from headrace.engines.spark.source.options import (
+    Option,
+    ReadOptions,
+    read_options,
+    size_option,
+)
 from headrace.errors import UsageError
-from headrace.store.files.units import parse_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -125,10 +129,7 @@ def _most(name: str, values: Mapping[str, str]) -> int | None:
     text = values.get(name.lower())
     if text is None:
         return None
-    try:
-        most = parse_size(text)
-    except UsageError as error:
-        raise UsageError(f"option {name}: {error}") from error
+    most = size_option(name, text)
     if most == 0:
         raise UsageError(f"option {name} is {text}; it must be at least 1")
     return most
