@@ -15,9 +15,9 @@ from headrace.engines.rows.rejected import as_line, facts, reporting
 from headrace.errors import (
     BadRowError,
     JsonTooLargeError,
-    UnwritableError,
     UsageError,
 )
+from headrace.store.files.atomic import unwritable
 from headrace.store.log.names import is_within_log
 
 if TYPE_CHECKING:
@@ -85,11 +85,8 @@ def _opened(path: Path) -> BinaryIO:
     """Open a file for appending; each line is written when its record is refused."""
     if is_within_log(path.absolute()):
         raise UsageError(f"{path}: is in the directory of a log; name a file elsewhere")
-    try:
+    with unwritable(path, "nothing was appended"):
         return path.open("ab", buffering=0)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise UnwritableError(str(path), reason, "nothing was appended") from error
 
 
 class RefusedRecords:

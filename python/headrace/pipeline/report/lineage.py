@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 from uuid import uuid4
 
 from headrace.engines.rows.fragment import rows_of
-from headrace.errors import HeadraceError, UnwritableError
+from headrace.errors import HeadraceError
 from headrace.kernel.arrow.columns import Inference
 from headrace.kernel.version import __version__
 from headrace.physical.fragment import fragments
 from headrace.store.files import system
+from headrace.store.files.atomic import unwritable
 from headrace.store.files.source import is_url
 
 if TYPE_CHECKING:
@@ -212,16 +213,13 @@ class _Run:
         line = f"{json.dumps(event, ensure_ascii=False)}\n".encode(
             errors="backslashreplace"
         )
-        try:
+        with unwritable(self._path, left):
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
             descriptor = system.calls.open(self._path, flags)
             try:
                 system.write_all(descriptor, line)
             finally:
                 os.close(descriptor)
-        except OSError as error:
-            reason = error.strerror or str(error)
-            raise UnwritableError(str(self._path), reason, left) from error
 
 
 def _datasets(inputs: Inputs) -> list[Facts]:

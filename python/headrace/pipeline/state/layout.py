@@ -8,7 +8,6 @@ reports/       a report of each run; report.json and report.html are the latest
 
 from __future__ import annotations
 
-import os
 import re
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,13 +15,12 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import (
     BadSetError,
-    HeadraceError,
     PipelineRunningError,
     SetLockedError,
-    UnwritableError,
 )
 from headrace.pipeline.state import ledger
 from headrace.store.files import system
+from headrace.store.files.atomic import unwritable
 from headrace.store.files.directories import make_directories, remove_directories
 from headrace.store.rows.checkpoints import SUFFIX
 from headrace.store.shards import generations
@@ -109,16 +107,10 @@ class Layout:
         made: list[Path] = []
         try:
             lock = self._lock(made)
+            left = "what is committed is whole; run the pipeline again"
             try:
-                yield
-            except HeadraceError:
-                raise
-            except OSError as error:
-                where, reason = error.filename or self.root, error.strerror
-                left = "what is committed is whole; run the pipeline again"
-                raise UnwritableError(
-                    os.fspath(where), reason or str(error), left
-                ) from error
+                with unwritable(self.root, left, or_named=True):
+                    yield
             finally:
                 lock.release()
         finally:
@@ -126,13 +118,11 @@ class Layout:
 
     def _lock(self, made: list[Path]) -> FileLock:
         try:
-            make_directories(self.root, made)
-            return lock_set(SetNames(self.root, "pipeline"))
+            with unwritable(self.root, "nothing was done"):
+                make_directories(self.root, made)
+                return lock_set(SetNames(self.root, "pipeline"))
         except SetLockedError as error:
             raise PipelineRunningError(str(self.root), error.holder) from None
-        except OSError as error:
-            reason = error.strerror or str(error)
-            raise UnwritableError(str(self.root), reason, "nothing was done") from error
 
     def sweep(self, every: list[Pass], ledgers: Collection[Ledger]) -> None:
         """Remove leftovers of killed runs, and of passes that no longer exist.

@@ -24,7 +24,8 @@ from headrace.errors import (
 from headrace.store.files import system
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+    from contextlib import AbstractContextManager
     from typing import BinaryIO
 
     from typing_extensions import Buffer
@@ -246,7 +247,7 @@ def replace_file(
     _refuse_unless_file(source, target)
     backup = _backup_of(target)
     remove_abandoned(target, backup)
-    with unwritable(target), naming(target):
+    with unwritable_whole(target), naming(target):
         _sync(source)
         if keep_backup:
             _back_up(target, backup)
@@ -260,19 +261,32 @@ def replace_file(
 
 
 @contextmanager
-def unwritable(target: Path) -> Iterator[None]:
-    """Raise `UnwritableError` where the operating system refuses to write a file as a whole."""
+def unwritable(
+    path: str | os.PathLike[str],
+    left: str | Callable[[], str],
+    *,
+    or_named: bool = False,
+) -> Iterator[None]:
+    """Raise an error of the operating system as `UnwritableError`; `left` says what is there now.
+
+    It is about `path`, or with `or_named` about the file that the system names, if it names one.
+    """
     try:
         yield
     except HeadraceError:
         raise
     except OSError as error:
-        where = os.fspath(error.filename or target)
-        reason = error.strerror or str(error)
-        left = f"{target.name} is whole, either what it was or what is new"
-        made = UnwritableError(where, reason, left)
+        where = (error.filename if or_named else None) or path
+        there = left if isinstance(left, str) else left()
+        made = UnwritableError(os.fspath(where), error.strerror or str(error), there)
         made.errno = error.errno
         raise made from error
+
+
+def unwritable_whole(target: Path) -> AbstractContextManager[None]:
+    """Raise `UnwritableError` where the system refuses to write a file as a whole."""
+    left = f"{target.name} is whole, either what it was or what is new"
+    return unwritable(target, left, or_named=True)
 
 
 def _refuse_unless_file(source: Path, target: Path) -> None:

@@ -40,7 +40,7 @@ from headrace.errors import (
 from headrace.kernel.index_meta import IndexMeta, SealedIndex, SourceMark
 from headrace.kernel.rows import SidecarError, reading
 from headrace.store.files import system
-from headrace.store.files.atomic import remove_temporary, unwritable
+from headrace.store.files.atomic import remove_temporary, unwritable_whole
 from headrace.store.files.lock import FileLock
 from headrace.store.index.key_names import delta_of, lock_of
 
@@ -350,7 +350,7 @@ def writing(path: Path) -> Iterator[None]:
 
     A call of the operating system that fails is an `UnwritableError`.
     """
-    with unwritable(path):
+    with unwritable_whole(path):
         lock = FileLock(lock_of(path), partial(KeyIndexLockedError, str(path)))
         try:
             for file in (path, delta_of(path)):

@@ -36,8 +36,9 @@ def run(options: Namespace, console: Console) -> int:
     """Write the file, and print its name."""
     import re
 
-    from headrace.errors import UnwritableError, UsageError
+    from headrace.errors import UsageError
     from headrace.pipeline.template import template
+    from headrace.store.files.atomic import unwritable
 
     if options.pipeline == "-":
         console.text(template("events"))
@@ -45,13 +46,11 @@ def run(options: Namespace, console: Console) -> int:
     path = Path(options.pipeline)
     name = re.sub(r"[^A-Za-z0-9_-]+", "-", path.stem)
     text = template(name if name[:1].isalpha() else "pipeline")
-    try:
-        with path.open("x") as file:
-            file.write(text)
-    except FileExistsError:
-        raise UsageError(f"{path}: is there already; name another file") from None
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise UnwritableError(str(path), reason, "nothing was written") from error
+    with unwritable(path, "nothing was written"):
+        try:
+            with path.open("x") as file:
+                file.write(text)
+        except FileExistsError:
+            raise UsageError(f"{path}: is there already; name another file") from None
     console.text(f"{path}\n")
     return 0

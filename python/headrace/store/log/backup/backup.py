@@ -19,13 +19,13 @@ from headrace.errors import (
     HeadraceError,
     LogDamagedError,
     SourceNotFoundError,
-    UnwritableError,
     UsageError,
 )
 from headrace.kernel.checksum import digest
 from headrace.kernel.log import Place, verify
 from headrace.kernel.rows import reading
 from headrace.store.files import system
+from headrace.store.files.atomic import unwritable
 from headrace.store.files.directories import make_durable_directories
 from headrace.store.files.lock import FileLock
 from headrace.store.log import files
@@ -136,18 +136,14 @@ def backup_log(
             f"{names.text}: is within the log {log.text}, and would be lost with it; "
             "name a directory elsewhere"
         )
-    try:
+    left = "the backup is what it was; run it again when that is over"
+    with unwritable(names.text, left):
         make_durable_directories(names.segments)
         lock = FileLock(names.lock, lambda holder: _busy(names, holder))
         try:
             return _Copying(log, names, progress, accept_loss=accept_loss).run()
         finally:
             lock.release()
-    except OSError as error:
-        if isinstance(error, HeadraceError):
-            raise
-        left = "the backup is what it was; run it again when that is over"
-        raise UnwritableError(names.text, error.strerror or str(error), left) from error
 
 
 def _busy(names: BackupNames, holder: str) -> BackupError:

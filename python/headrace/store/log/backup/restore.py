@@ -8,10 +8,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.errors import HeadraceError, LogLockedError, UnwritableError, UsageError
+from headrace.errors import LogLockedError, UsageError
 from headrace.kernel.rows import reading
 from headrace.store.files import system
-from headrace.store.files.atomic import temporary_name
+from headrace.store.files.atomic import temporary_name, unwritable
 from headrace.store.files.directories import make_durable_directories
 from headrace.store.log import files
 from headrace.store.log import manifest as manifests
@@ -45,16 +45,9 @@ def restore_log(
         raise UsageError(
             f"{os.fspath(target)}: is not empty; restore to a new directory"
         )
-    try:
+    with unwritable(target, "nothing was restored"):
         make_durable_directories(final.parent)
         _restore(names, backup, final, progress)
-    except OSError as error:
-        if isinstance(error, HeadraceError):
-            raise
-        left = "nothing was restored"
-        raise UnwritableError(
-            os.fspath(target), error.strerror or str(error), left
-        ) from error
 
 
 def _restore(

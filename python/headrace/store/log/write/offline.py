@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from headrace.errors import (
-    HeadraceError,
     LogBusyError,
     LogDamagedError,
     LogLockedError,
-    UnwritableError,
     UsageError,
 )
+from headrace.store.files.atomic import unwritable
 from headrace.store.log.lock import LogLock
 from headrace.store.log.recover.recovery import recover
 from headrace.store.log.write.compaction import plain_segments
@@ -62,18 +61,14 @@ def offline(names: LogNames, options: RecoveryOptions) -> Iterator[OfflineLog]:
         lock = LogLock(names)
     except LogLockedError as error:
         raise LogBusyError(error.path, error.holder) from None
+    left = "all lines are in the log; try again when that is over"
     try:
-        manifest, _report = recover(names, lock, options)
-        # A writer on another machine, whose lock is not seen here, notices the epoch.
-        epoch = max(manifest.epoch, lock.epoch) + 1
-        lock.sign(epoch)
-        yield OfflineLog(names, replace(manifest, epoch=epoch))
-    except HeadraceError:
-        raise
-    except OSError as error:
-        reason = error.strerror or str(error)
-        left = "all lines are in the log; try again when that is over"
-        raise UnwritableError(names.text, reason, left) from error
+        with unwritable(names.text, left):
+            manifest, _report = recover(names, lock, options)
+            # A writer on another machine, whose lock is not seen here, notices the epoch.
+            epoch = max(manifest.epoch, lock.epoch) + 1
+            lock.sign(epoch)
+            yield OfflineLog(names, replace(manifest, epoch=epoch))
     finally:
         lock.release()
 

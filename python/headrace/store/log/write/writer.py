@@ -12,7 +12,7 @@ import time
 import warnings
 import weakref
 from collections import deque
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias, cast
@@ -27,6 +27,7 @@ from headrace.errors import (
     UsageError,
 )
 from headrace.kernel.log import LogChecking
+from headrace.store.files.atomic import unwritable
 from headrace.store.files.directories import make_durable_directories
 from headrace.store.files.opened import Closing
 from headrace.store.log.lock import LogLock
@@ -41,6 +42,7 @@ from headrace.store.rows.record_line import NoRecordError, line_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from contextlib import AbstractContextManager
 
     from headrace.kernel.log import LogLines, Place
     from headrace.kernel.programs import Program
@@ -395,20 +397,15 @@ class Writer(Closing):
             raise LogFailedError(self._names.text, self._appender.failure)
 
 
-@contextmanager
-def _opening(names: LogNames) -> Iterator[None]:
-    try:
-        yield
-    except HeadraceError:
-        raise
-    except OSError as error:
-        reason = error.strerror or str(error)
-        left = "no log was made"
+def _opening(names: LogNames) -> AbstractContextManager[None]:
+    def left() -> str:
         if is_log(names.directory):
-            left = (
+            return (
                 "what was acknowledged is in the log, and the next writer recovers it"
             )
-        raise UnwritableError(names.text, reason, left) from error
+        return "no log was made"
+
+    return unwritable(names.text, left)
 
 
 def _tell(gathered: list[Pending], error: Exception) -> None:

@@ -7,10 +7,11 @@
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from headrace.errors import HeadraceError, UnwritableError
+from headrace.errors import UnwritableError
+from headrace.store.files.atomic import unwritable
 from headrace.store.shards import names as naming
 from headrace.store.shards.vacuum import local
 from headrace.store.shards.write.block_table import write_block_table
@@ -18,7 +19,6 @@ from headrace.store.shards.write.parts import part_directory
 from headrace.store.shards.write.parts_writer import PartsWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -31,19 +31,6 @@ if TYPE_CHECKING:
 NOTHING = "the set is as it was"
 
 
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Raise an error of the operating system about `path` as `UnwritableError`."""
-    try:
-        yield
-    except HeadraceError:
-        raise
-    except OSError as error:
-        where = os.fspath(error.filename or path)
-        reason = error.strerror or str(error)
-        raise UnwritableError(where, reason, NOTHING) from error
-
-
 class Attempt:
     """The staging directory of one attempt."""
 
@@ -54,7 +41,7 @@ class Attempt:
 
     def writing(self, path: Path | None = None) -> AbstractContextManager[None]:
         """Raise an error of the operating system about `path` as `UnwritableError`."""
-        return writing(path or self.path)
+        return unwritable(path or self.path, NOTHING, or_named=True)
 
     def directory(self, partition: str | None = None) -> Path:
         """Return the directory for parts, or for parts of a partition; create it if needed."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,11 +18,10 @@ from headrace.errors import (
     EmptySetError,
     HeadraceError,
     SetLockedError,
-    UnwritableError,
     UsageError,
 )
 from headrace.store.files import system
-from headrace.store.files.atomic import NO_LINKS, NewFile
+from headrace.store.files.atomic import NO_LINKS, NewFile, unwritable
 from headrace.store.files.directories import make_directories, remove_directories
 from headrace.store.shards import generations
 from headrace.store.shards import names as naming
@@ -34,7 +33,7 @@ from headrace.store.shards.write.block_table import write_block_table
 from headrace.store.shards.write.parts import part_directory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
     from headrace.kernel.blocks import Shard
     from headrace.store.files.lock import FileLock
@@ -106,17 +105,10 @@ class Generation:
             return "the set that was there is intact"
         return "nothing of the new set is left"
 
-    @contextmanager
-    def writing(self, path: Path | None = None) -> Iterator[None]:
+    def writing(self, path: Path | None = None) -> AbstractContextManager[None]:
         """Raise an error of the operating system about `path` as `UnwritableError`."""
-        try:
-            yield
-        except HeadraceError:
-            raise
-        except OSError as error:
-            where = path or error.filename or self.names.directory
-            reason = error.strerror or str(error)
-            raise UnwritableError(os.fspath(where), reason, self.left) from error
+        where = path or self.names.directory
+        return unwritable(where, lambda: self.left, or_named=path is None)
 
     def directory(self, partition: str | None = None) -> Path:
         """Return the directory for parts, or for parts of a partition; create it if needed."""
@@ -208,15 +200,13 @@ class Generation:
 
 def refuse_foreign(directory: Path) -> None:
     """Raise unless `directory` can contain a set: it is new, empty, or has sets."""
-    try:
-        found = set(system.calls.list_directory(directory))
-    except FileNotFoundError:
-        return
-    except NotADirectoryError:
-        raise UsageError(f"{directory}: is not a directory; name one") from None
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise UnwritableError(str(directory), reason, "nothing was changed") from error
+    with unwritable(directory, "nothing was changed"):
+        try:
+            found = set(system.calls.list_directory(directory))
+        except FileNotFoundError:
+            return
+        except NotADirectoryError:
+            raise UsageError(f"{directory}: is not a directory; name one") from None
     if {"manifest.json", "LOCK"} <= found:
         raise UsageError(f"{directory}: is a log partition; write to another directory")
     if any(map(naming.meta_file, found)) or all(map(naming.is_ours, found)):

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import UnwritableError
 from headrace.store.files import system
-from headrace.store.files.atomic import NO_LINKS
+from headrace.store.files.atomic import NO_LINKS, unwritable
 from headrace.store.files.directories import make_directories, remove_directories
 from headrace.store.shards import generations
 from headrace.store.shards import names as naming
-from headrace.store.shards.job.attempt import NOTHING, Attempt, writing
+from headrace.store.shards.job.attempt import NOTHING, Attempt
 from headrace.store.shards.job.commit import (
     TRIES,
     Generation,
@@ -83,7 +83,7 @@ class DirectoryHome:
 
     def begun(self, _current: Metadata | None, *, shared: bool) -> DirectoryHome:
         """Create the staging directory; it may exist if jobs have `shared` it."""
-        with writing(self.staging):
+        with unwritable(self.staging, NOTHING, or_named=True):
             return replace(self, made=tuple(_make(self.staging, exist_ok=shared)))
 
     def attempt(self, task: int) -> Attempt:

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.store.files import system
+from headrace.store.files.atomic import unwritable
 from headrace.store.files.directories import make_directories
 from headrace.store.shards import names as naming
-from headrace.store.shards.job.attempt import writing
+from headrace.store.shards.job.attempt import NOTHING
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -35,7 +36,8 @@ class RemoteAttempt:
 
     def writing(self, path: Path | None = None) -> AbstractContextManager[None]:
         """Raise an error of the operating system about `path` as `UnwritableError`."""
-        return writing(path or Path(tempfile.gettempdir()))
+        where = path or Path(tempfile.gettempdir())
+        return unwritable(where, NOTHING, or_named=True)
 
     def directory(self, partition: str | None = None) -> Path:
         """Return the local directory for parts, or for parts of a partition."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from headrace.errors import HeadraceError, UnwritableError
+from headrace.errors import HeadraceError
 from headrace.store.files import system
 from headrace.store.files.atomic import (
     NewFile,
     destination,
     remove_abandoned,
+    unwritable,
 )
 from headrace.store.rows.checkpoints import SUFFIX, is_foreign
 from headrace.store.shards import options as shard_options
@@ -19,7 +20,8 @@ from headrace.store.shards.write.block_table import write_block_table
 from headrace.store.shards.write.record_writer import RecordWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from headrace.kernel.blocks import LineRefusal, Piece, RowRefusal, Shard
@@ -119,7 +121,8 @@ class LineWriter(RecordWriter[None]):
             if ours:
                 system.unlink_if_exists(self._sidecar)
             self._file.finish()
-        with self._writing("the new file is in place, but a power failure may undo it"):
+        left = "the new file is in place, but a power failure may undo it"
+        with unwritable(self._target, left):
             system.calls.sync_directory(self._path.parent)
         shard = self._shard
         entered = shard is not None and shard.blocks > 1 and self._codec != "none"
@@ -132,12 +135,5 @@ class LineWriter(RecordWriter[None]):
         with suppress(OSError):
             self._file.discard()
 
-    @contextmanager
-    def _writing(self, left: str = "the old file is unchanged") -> Iterator[None]:
-        try:
-            yield
-        except HeadraceError:
-            raise
-        except OSError as error:
-            reason = error.strerror or str(error)
-            raise UnwritableError(self._target, reason, left) from error
+    def _writing(self) -> AbstractContextManager[None]:
+        return unwritable(self._target, "the old file is unchanged")
