@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.cli.argument import FILES
+from headrace.cli.console import Console, ending_cleanly
 from headrace.cli.flags import BAD_ROWS, flag
 from headrace.cli.registry import Example
 
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from headrace.api.convert import Conversion
-    from headrace.cli.console import Console
 
 ABOUT = """\
 Headrace reads one JSON value on each line. This command writes such lines from one large
@@ -50,7 +50,6 @@ def run(options: Namespace, console: Console) -> int:
     """Print the lines, or write them to a file."""
     from headrace.api.convert import convert
     from headrace.api.formats import target
-    from headrace.cli.console import ending_cleanly
     from headrace.cli.io.inputs import files, watching
     from headrace.cli.io.results import errors_to, policy, say_bad
 

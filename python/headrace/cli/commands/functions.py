@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from headrace.cli.argument import Argument
 from headrace.cli.registry import Example
+from headrace.errors import UsageError
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -31,7 +32,6 @@ ARGUMENTS = (
 def run(options: Namespace, console: Console) -> int:
     """Print the functions."""
     from headrace.api.functions import explained, functions
-    from headrace.errors import UsageError
     from headrace.kernel.values import builtins
     from headrace.logical.foreign_words import hint_for
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from headrace.cli.argument import FILE, FILES
-from headrace.cli.console import counted
+from headrace.cli.console import Console, counted, ending_cleanly
 from headrace.cli.flags import BAD_ROWS, READING, flag
 from headrace.cli.registry import Example
+from headrace.errors import UsageError
+from headrace.store.files.units import format_size
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
     from headrace.api.dataset import Dataset
     from headrace.api.join import JoinPlan, JoinResult
-    from headrace.cli.console import Console
     from headrace.errors import KeyIndexError
 
 ABOUT = """\
@@ -130,8 +131,6 @@ def _left(options: Namespace) -> list[str]:
 
 def _index(options: Namespace) -> Literal[False] | str | None:
     """Return the option `index` of `Dataset.join`."""
-    from headrace.errors import UsageError
-
     path: str | None = options.right_index
     if not options.no_index:
         return path
@@ -146,7 +145,6 @@ def _print(
 ) -> None:
     from contextlib import ExitStack
 
-    from headrace.cli.console import ending_cleanly
     from headrace.cli.io.inputs import watching
     from headrace.cli.io.results import say_bad
 
@@ -178,8 +176,6 @@ def _say_trouble(console: Console, trouble: KeyIndexError) -> None:
 
 def _described(plan: JoinPlan) -> str:
     """Describe a plan for people."""
-    from headrace.store.files.units import format_size
-
     if plan.strategy == "hash":
         facts = [f"{plan.right}: held in memory, since {plan.reason}"]
         if plan.estimated_memory is not None:

@@ -11,7 +11,7 @@ from headrace.api.formats import FORMATS
 from headrace.cli.argument import FILES, Argument
 from headrace.cli.flags import BAD_ROWS, ENGINE, READING, TIMES, flag
 from headrace.cli.registry import Example
-from headrace.errors import UsageError
+from headrace.errors import HeadraceError, SourceNotFoundError, UsageError
 from headrace.kernel.values import parse
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from headrace.api.dataset import Dataset
     from headrace.api.results import QueryResult, QueryStats
     from headrace.cli.console import Console
-    from headrace.errors import HeadraceError, SourceNotFoundError
     from headrace.kernel.programs import Counts
     from headrace.store.files.source import SourceSpec
 
@@ -160,7 +159,6 @@ def run(options: Namespace, console: Console) -> int:
     from headrace.api.options import QueryOptions
     from headrace.cli.io.inputs import files, given, open_dataset, stdin_waits
     from headrace.cli.io.results import deliver, errors_to, format_of, policy
-    from headrace.errors import SourceNotFoundError, UsageError
 
     take_query(options)
     choose_format(options)
@@ -212,8 +210,6 @@ def run(options: Namespace, console: Console) -> int:
 
 def _swapped(options: Namespace, error: SourceNotFoundError) -> HeadraceError:
     """Return the error for a query where a FILE is expected, and a FILE where the query is."""
-    from headrace.errors import UsageError
-
     if error.path not in options.files or not os.path.isfile(options.query):  # noqa: PTH113, no import
         return error
     return UsageError(
@@ -248,8 +244,6 @@ def _uses_indexes(options: Namespace) -> bool:
 
 def _names(options: Namespace) -> dict[str, list[str]]:
     """Return the file of each name, in the order they were given."""
-    from headrace.errors import UsageError
-
     names: dict[str, list[str]] = {}
     for name, file in options.name or ():
         if name in names:
@@ -265,8 +259,6 @@ def _pass_over_stdin(
     main: str, file: str, options: Namespace, console: Console
 ) -> None:
     """Warn that standard input is not read, or raise where the caller may mean it as ``$``."""
-    from headrace.errors import UsageError
-
     if main != "main" and _reads_main(options):
         raise UsageError(
             f"$ could be standard input or @{main}, and there is no FILE: add - for "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.cli.argument import Argument
-from headrace.cli.console import counted
+from headrace.cli.console import Console, counted, ending_cleanly
 from headrace.cli.flags import WRITING, flag
 from headrace.cli.registry import Example
 from headrace.store.files.units import format_size
@@ -13,7 +13,6 @@ from headrace.store.files.units import format_size
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from headrace.cli.console import Console
 
 ABOUT = """\
 A compressed file of another program can only be read from its start. This command writes it
@@ -50,7 +49,6 @@ ARGUMENTS = (
 def run(options: Namespace, console: Console) -> int:
     """Write the file and print its path."""
     from headrace.api.recompress import recompress
-    from headrace.cli.console import ending_cleanly
     from headrace.cli.options.values import threads_of
 
     with console.progress() as report, ending_cleanly():

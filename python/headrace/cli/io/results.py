@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from headrace.api.formats import load, named, target
 from headrace.cli.console import ending_cleanly
 from headrace.cli.io.inputs import watching
-from headrace.errors import UsageError
+from headrace.errors import HeadraceError, RowFailedError, UsageError
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from headrace.api.results import QueryResult
     from headrace.cli.console import Console
     from headrace.engines.query.options import BadRow, OnError
-    from headrace.errors import HeadraceError
 
 STDOUT = "-"
 
@@ -133,8 +132,6 @@ def say_bad(
 
     Of good rows on which the query failed, the first of the `errors` is shown.
     """
-    from headrace.errors import RowFailedError
-
     if bad and not (options.stats and options.errors is None):
         rows = "1 bad row was" if bad == 1 else f"{bad} bad rows were"
         kept = "" if options.errors is None else f"; see {options.errors}"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headrace.cli.console import Console, counted, ending_cleanly
 from headrace.cli.flags import ENGINE, flag
 from headrace.cli.options.graph import ACCESS, FIELDS, FOLLOWED, FORMAT
 from headrace.cli.registry import Example
+from headrace.errors import UsageError
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
     from headrace.api.graph.graph import Graph
     from headrace.api.graph.spark import SparkExpansion, SparkGraph
     from headrace.api.options import Emit
-    from headrace.cli.console import Console
     from headrace.cli.io.graph_seeds import Seeds
     from headrace.kernel.graph import Followed, Reached
     from headrace.physical.hops import HopChoice
@@ -110,10 +111,8 @@ def run(options: Namespace, console: Console) -> int:
     import time
 
     from headrace.api.graph.render import DRAWINGS
-    from headrace.cli.console import counted, ending_cleanly
     from headrace.cli.io import graph_edges as access
     from headrace.cli.io.graph_seeds import Seeds
-    from headrace.errors import UsageError
 
     drawing = DRAWINGS.get(options.format)
     if options.per_seed and drawing is not None and not drawing.apart:
@@ -166,8 +165,6 @@ def _by_engine(
 
 
 def _say_hop(console: Console, level: int, nodes: int, choice: HopChoice) -> None:
-    from headrace.cli.console import counted
-
     how = {
         "index": "tasks find the edges of %s by indexes",
         "broadcast": "every task scans its rows for the edges of %s",
@@ -234,8 +231,6 @@ def _say_bounds(
     options: Namespace,
     console: Console,
 ) -> None:
-    from headrace.cli.console import counted
-
     of = {} if seed is None else {"seed": seed}
     start = "" if seed is None else f"from {seed!r} "
     if found.truncated:
@@ -254,8 +249,6 @@ def _say_bounds(
 
 
 def _say_skipped(seeds: Seeds, console: Console) -> None:
-    from headrace.cli.console import counted
-
     if seeds.skipped:
         lines = counted(seeds.skipped, "line")
         places = [f"line {line}: {reason}" for line, reason in seeds.first_skipped]

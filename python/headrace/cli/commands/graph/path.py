@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.cli.argument import Argument
+from headrace.cli.console import Console, counted
 from headrace.cli.flags import flag
 from headrace.cli.options.graph import ACCESS, FIELDS, FOLLOWED, FORMAT
 from headrace.cli.registry import Example
@@ -12,7 +13,6 @@ from headrace.cli.registry import Example
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from headrace.cli.console import Console
 
 ABOUT = """\
 Prints the nodes of the path and the edges between them in turn, as `graph expand` does with
@@ -53,7 +53,6 @@ def run(options: Namespace, console: Console) -> int:
     """Print the path."""
     import time
 
-    from headrace.cli.console import counted
     from headrace.cli.io import graph_edges as access
     from headrace.cli.io.graph_edges import print_steps
 

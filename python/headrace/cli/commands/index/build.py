@@ -8,6 +8,7 @@ from headrace.cli.argument import TO_INDEX
 from headrace.cli.flags import ENGINE, flag
 from headrace.cli.options.index import BUILDING
 from headrace.cli.registry import Example
+from headrace.errors import UsageError
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -94,7 +95,6 @@ def _build_keys(options: Namespace, console: Console) -> int:
     from headrace.api.index.key import KeyIndex
     from headrace.api.options import KeyIndexBuildOptions
     from headrace.cli.io.index_events import build_indexes
-    from headrace.errors import UsageError
     from headrace.store.index.target import each_with_rows
 
     edge = (options.from_field, options.pred_field, options.to_field)

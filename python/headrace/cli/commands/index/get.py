@@ -9,6 +9,7 @@ from headrace.cli.argument import INDEXED
 from headrace.cli.flags import flag
 from headrace.cli.options.index import PLACES
 from headrace.cli.registry import Example
+from headrace.errors import UsageError
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -68,7 +69,6 @@ def run(options: Namespace, console: Console) -> int:
     from headrace.api.options import KeyIndexOptions
     from headrace.cli.io import index_trouble as said
     from headrace.cli.io.inputs import given
-    from headrace.errors import UsageError
 
     if not (options.eq or options.eq_raw or options.eq_json or options.stdin):
         raise UsageError("give a key: --eq VALUE, --eq-raw, --eq-json or --stdin")
@@ -124,7 +124,6 @@ def _keys(
     options: Namespace, index: KeyIndex
 ) -> Iterator[tuple[str, Iterable[KeyRequest]]]:
     """Yield each key as it is written, with the requests that look it up."""
-    from headrace.errors import UsageError
 
     def of_value(text: str) -> tuple[str, Iterable[KeyRequest]]:
         return text, _of_value(text, index, typed=options.typed)
@@ -147,7 +146,6 @@ def _keys(
 
 def _of_value(text: str, index: KeyIndex, *, typed: bool) -> list[KeyRequest]:
     """Return the requests for a text: also for the number, where its text differs."""
-    from headrace.errors import UsageError
     from headrace.kernel.key_index import request, request_of_json
 
     parts = _parts(text, index)
@@ -176,7 +174,6 @@ def _is_other_number(text: str) -> bool:
 
 def _parts(text: str, index: KeyIndex) -> str | list[str]:
     """Return the parts of a composite key: of a JSON array, or with commas between them."""
-    from headrace.errors import UsageError
     from headrace.kernel.values import InvalidJsonError, parse
 
     if len(index.key) == 1:
@@ -199,8 +196,6 @@ def _parts(text: str, index: KeyIndex) -> str | list[str]:
 def _lines() -> Iterator[tuple[int, str]]:
     """Yield the keys on standard input, with the numbers of their lines."""
     import sys
-
-    from headrace.errors import UsageError
 
     if sys.stdin is None:
         raise UsageError("--stdin: there is no standard input")

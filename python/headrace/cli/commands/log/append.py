@@ -6,16 +6,16 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from headrace.cli.argument import LOG
+from headrace.cli.console import Console, counted, ending_cleanly
 from headrace.cli.flags import flag
 from headrace.cli.registry import Example
-from headrace.errors import RefusedRecordError, UnwritableError
+from headrace.errors import RefusedRecordError, UnwritableError, UsageError
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from contextlib import AbstractContextManager
 
     from headrace.api.log.writer import LogWriter
-    from headrace.cli.console import Console
     from headrace.cli.io.rejected import RefusedRecords
     from headrace.cli.io.stdin_lines import WaitingLines
 
@@ -72,10 +72,8 @@ ARGUMENTS = (
 def run(options: Namespace, console: Console) -> int:
     """Append until the input ends."""
     from headrace.api.log.writer import LogWriter
-    from headrace.cli.console import ending_cleanly
     from headrace.cli.io.stdin_lines import WaitingLines
     from headrace.cli.options.values import age_of
-    from headrace.errors import UsageError
 
     compresses = options.codec != "none"
     if options.level is not None and not compresses:
@@ -179,8 +177,6 @@ def _told(
     error: RefusedRecordError | UnwritableError, records: int
 ) -> RefusedRecordError | UnwritableError:
     """Add to a failure how many records of the input are in the log."""
-    from headrace.cli.console import counted
-
     if isinstance(error, RefusedRecordError):
         return error
     are = "is" if records == 1 else "are"
@@ -195,8 +191,6 @@ def _conclude(
     ended: str,
     console: Console,
 ) -> None:
-    from headrace.cli.console import counted
-
     appended = writer.last_line - before
     said = [
         f"{ended}{counted(appended, 'record')}",

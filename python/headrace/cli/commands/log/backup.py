@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.cli.argument import BACKUP, LOG
+from headrace.cli.console import Console, ending_cleanly
 from headrace.cli.flags import flag
 from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from headrace.cli.console import Console
 
 ABOUT = """\
 Creates BACKUP, or updates it: only new lines are copied, up to the last committed one. A writer
@@ -38,7 +38,6 @@ def run(options: Namespace, console: Console) -> int:
     from dataclasses import asdict
 
     from headrace.api.log.log import Log
-    from headrace.cli.console import ending_cleanly
     from headrace.cli.io.report import print_report
 
     with ending_cleanly(), console.progress() as report:

@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.cli.argument import LOG
+from headrace.cli.console import Console, OutputClosedError, ending_cleanly
 from headrace.cli.flags import flag
 from headrace.cli.options.log import DAMAGED, TIMES_OF_LOGS
 from headrace.cli.registry import Example
 from headrace.errors import UsageError
+from headrace.store.files.units import between
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterator
 
-    from headrace.cli.console import Console
     from headrace.cli.io.pipe_drain import TakenOutput
     from headrace.store.log.read.consumers import ActiveConsumer
     from headrace.store.log.read.damage import SkippedLines
@@ -65,7 +66,6 @@ ARGUMENTS = (
 
 def run(options: Namespace, console: Console) -> int:
     """Print the records."""
-    from headrace.cli.console import ending_cleanly
     from headrace.store.log.read.damage import SkippedLines
 
     _check(options)
@@ -79,7 +79,6 @@ def run(options: Namespace, console: Console) -> int:
         if passed is not None and passed.lines:
             console.emit("warning", str(passed))
         return 0
-    from headrace.cli.console import OutputClosedError
     from headrace.cli.io.pipe_drain import TakenOutput
     from headrace.store.log.read.consumers import ActiveConsumer
 
@@ -159,7 +158,6 @@ def _blocks(
 ) -> Iterator[Block]:
     from headrace.api.log.log import followed, given_up_text
     from headrace.errors import LineOutOfRangeError
-    from headrace.store.files.units import between
     from headrace.store.log.read.follow import poll_forever
     from headrace.store.log.read.time_range import blocks_between
 

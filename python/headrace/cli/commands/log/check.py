@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.cli.argument import LOG
+from headrace.cli.console import Console, counted
 from headrace.cli.flags import flag
 from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from headrace.cli.console import Console
 
 ABOUT = """\
 Prints each segment with its lines, its bytes and "ok", or its faults. Compares sizes with the
@@ -44,7 +44,6 @@ def run(options: Namespace, console: Console) -> int:
     from dataclasses import asdict
 
     from headrace.api.log.log import Log
-    from headrace.cli.console import counted
     from headrace.cli.io.report import print_json
 
     wrong = remade = 0

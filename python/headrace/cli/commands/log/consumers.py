@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.cli.argument import LOG
+from headrace.cli.console import Console, counted
 from headrace.cli.flags import flag
 from headrace.cli.registry import Example
+from headrace.errors import UsageError
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from headrace.cli.console import Console
 
 ABOUT = """\
 Prints for each consumer the last line it has read, how many lines and milliseconds (from the
@@ -41,7 +42,6 @@ ARGUMENTS = (
 def run(options: Namespace, console: Console) -> int:
     """Move and remove consumers, then print all."""
     from headrace.api.log.log import Log
-    from headrace.cli.console import counted
     from headrace.cli.io.report import print_json
 
     log = Log(options.directory)
@@ -67,8 +67,6 @@ def run(options: Namespace, console: Console) -> int:
 
 
 def _asked(text: str) -> tuple[str, int]:
-    from headrace.errors import UsageError
-
     name, _sign, line = text.rpartition("=")
     if not name or not line.isdecimal():
         raise UsageError(f"--set {text!r} is not NAME=LINE, such as billing=0")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.cli.argument import Argument
+from headrace.cli.console import Console, ending_cleanly
 from headrace.cli.flags import flag
 from headrace.cli.registry import Example
 
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterable, Iterator
 
-    from headrace.cli.console import Console
 
 ABOUT = """\
 Prints the header, then for each line of the segment an object with fileNumber,
@@ -47,7 +47,6 @@ ARGUMENTS = (
 
 def run(options: Namespace, console: Console) -> int:
     """Print header and entries, or write them."""
-    from headrace.cli.console import ending_cleanly
     from headrace.store.files.atomic import write_atomically
 
     with ending_cleanly():

@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.cli.argument import LOG
+from headrace.cli.console import Console, Replaying, counted
 from headrace.cli.flags import flag
 from headrace.cli.options.log import DAMAGED, TIMES_OF_LOGS
 from headrace.cli.registry import Example
+from headrace.errors import UsageError
+from headrace.store.files.units import between
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Mapping, Sequence
 
-    from headrace.cli.console import Console
     from headrace.store.log.read.partitions import Partition
     from headrace.store.log.read.replay import Player
 
@@ -54,7 +56,6 @@ ARGUMENTS = (
 def run(options: Namespace, console: Console) -> int:
     """Print the records of all logs."""
     from headrace.api.log.recovery import open_recovered
-    from headrace.store.files.units import between
     from headrace.store.log.read.damage import SkippedLines
     from headrace.store.log.read.partitions import find_partitions
     from headrace.store.log.read.replay import Player, ReplayRange
@@ -84,8 +85,6 @@ def run(options: Namespace, console: Console) -> int:
 
 def _play(player: Player, partitions: Sequence[Partition], console: Console) -> None:
     import time
-
-    from headrace.cli.console import Replaying, counted
 
     shown = Replaying(player)
     latest = 0.0
@@ -121,8 +120,6 @@ def _speed(text: str) -> float | None:
 
 
 def _start(lines: Sequence[tuple[str, int]]) -> int | Mapping[str, int]:
-    from headrace.errors import UsageError
-
     everywhere, named = 1, {}
     for name, line in lines:
         if name:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.cli.argument import BACKUP, Argument
+from headrace.cli.console import Console, ending_cleanly
 from headrace.cli.flags import flag
 from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from headrace.cli.console import Console
 
 ABOUT = """\
 DIR must be empty or not exist. Every file is compared with its checksum while it is
@@ -35,7 +35,6 @@ ARGUMENTS = (
 def run(options: Namespace, console: Console) -> int:
     """Restore the log, and print its first and last line."""
     from headrace.api.log.log import Log
-    from headrace.cli.console import ending_cleanly
     from headrace.cli.io.report import print_report
 
     with ending_cleanly(), console.progress() as report:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.cli.argument import LOG
+from headrace.cli.console import Console, counted
 from headrace.cli.flags import flag
 from headrace.cli.registry import Example
+from headrace.store.files.units import format_size
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from headrace.cli.console import Console
 
 ABOUT = """\
 Removes the oldest segments of a log, until it is within all limits: whole segments, and never
@@ -41,10 +42,8 @@ ARGUMENTS = (
 def run(options: Namespace, console: Console) -> int:
     """Remove segments, and print their lines and bytes."""
     from headrace.api.log.log import Log
-    from headrace.cli.console import counted
     from headrace.cli.io.report import print_report
     from headrace.cli.options.values import age_of
-    from headrace.store.files.units import format_size
 
     removed = Log(options.directory).retain(
         retain_age=age_of(options.retain_age),

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.cli.argument import LOG
+from headrace.cli.console import Console, counted, ending_cleanly
 from headrace.cli.flags import flag
 from headrace.cli.registry import Example
+from headrace.store.files.units import format_size
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from headrace.cli.console import Console
 
 ABOUT = """\
 Compresses the full segments of a log, one after the other: every line is decoded again and
@@ -43,10 +44,8 @@ ARGUMENTS = (
 def run(options: Namespace, console: Console) -> int:
     """Compress segments, and print their bytes before and after."""
     from headrace.api.log.log import Log
-    from headrace.cli.console import counted, ending_cleanly
     from headrace.cli.io.report import print_report
     from headrace.cli.options.values import age_of, threads_of
-    from headrace.store.files.units import format_size
 
     with console.progress() as report, ending_cleanly():
         done = Log(options.directory).seal(

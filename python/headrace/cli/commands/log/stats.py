@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.cli.argument import LOG
+from headrace.cli.console import Console, counted
 from headrace.cli.flags import flag
 from headrace.cli.registry import Example
+from headrace.errors import UsageError
+from headrace.store.files.units import format_size, format_time
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from headrace.cli.console import Console
     from headrace.store.log.report.stats import ConsumerLag, LogStats
 
 ABOUT = """\
@@ -39,7 +41,6 @@ def run(options: Namespace, console: Console) -> int:
 
     from headrace.api.log.log import Log
     from headrace.cli.io.report import print_json
-    from headrace.errors import UsageError
     from headrace.store.log.report.metrics import exposition, stats_metrics
 
     if options.json and options.prometheus:
@@ -57,8 +58,6 @@ def run(options: Namespace, console: Console) -> int:
 
 def as_text(stats: LogStats) -> str:
     """Return the numbers for people."""
-    from headrace.cli.console import counted
-    from headrace.store.files.units import format_size, format_time
 
     def moment(milliseconds: int | None) -> str:
         return "none" if milliseconds is None else format_time(milliseconds)
@@ -100,8 +99,6 @@ def _actions(recovery: dict[str, object]) -> list[dict[str, object]]:
 
 def _lag(consumer: ConsumerLag) -> str:
     """Return the position of a consumer for people."""
-    from headrace.cli.console import counted
-
     if consumer.lag_lines is None:
         return f"{consumer.consumer} with a checkpoint that cannot be read"
     behind = counted(consumer.lag_lines, "line")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.cli.argument import BACKUP
+from headrace.cli.console import Console, counted
 from headrace.cli.flags import flag
 from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from headrace.cli.console import Console
 
 ABOUT = """\
 Prints each file of the backup with its lines (none for an index), its bytes and "ok", or its
@@ -33,7 +33,6 @@ def run(options: Namespace, console: Console) -> int:
     from dataclasses import asdict
 
     from headrace.api.log.log import Log
-    from headrace.cli.console import counted
     from headrace.cli.io.report import print_json
 
     wrong = 0

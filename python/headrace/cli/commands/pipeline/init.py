@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from headrace.cli.argument import PIPELINE
 from headrace.cli.registry import Example
+from headrace.errors import UsageError
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -36,7 +37,6 @@ def run(options: Namespace, console: Console) -> int:
     """Write the file, and print its name."""
     import re
 
-    from headrace.errors import UsageError
     from headrace.pipeline.template import template
     from headrace.store.files.atomic import unwritable
 

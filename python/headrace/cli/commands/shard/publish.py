@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.cli.argument import SET, Argument
+from headrace.cli.console import Console, ending_cleanly
 from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from headrace.cli.console import Console
 
 ABOUT = """\
 Copies all files of a set below URL, and then the metadata that commits it, as the next
@@ -37,7 +37,6 @@ ARGUMENTS = (
 
 def run(options: Namespace, console: Console) -> int:
     """Publish the set, and print the URL of its metadata."""
-    from headrace.cli.console import ending_cleanly
     from headrace.store.shards.shard_set import ShardSet
 
     with ending_cleanly():

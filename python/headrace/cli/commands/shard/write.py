@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.cli.argument import FILES
-from headrace.cli.console import counted
+from headrace.cli.console import Console, counted, ending_cleanly
 from headrace.cli.flags import BAD_ROWS, READING, WRITING, flag
 from headrace.cli.registry import Example
+from headrace.errors import UsageError
 from headrace.store.files.units import format_size
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
     from headrace.api.shards.writer import ShardWriter
-    from headrace.cli.console import Console
 
 ABOUT = """\
 No file is larger than --max-bytes, in compressed bytes on disk, and no row is split. Files
@@ -74,12 +74,10 @@ def run(options: Namespace, console: Console) -> int:
     """Write the set and print the file that committed it."""
     from headrace.api.options import ShardOptions
     from headrace.api.shards.writer import ShardWriter
-    from headrace.cli.console import ending_cleanly
     from headrace.cli.io.inputs import files, given, open_dataset, watching
     from headrace.cli.io.rejected import collecting
     from headrace.cli.io.results import policy
     from headrace.cli.options.values import threads_of
-    from headrace.errors import UsageError
     from headrace.store.shards.vacuum.local import GRACE
 
     if options.out is None:
