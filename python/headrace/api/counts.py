@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.api.options import (
     EngineOptions,
-    place_of_tasks,
     refuse_for_local,
     refuse_other,
     refuse_unknown,
@@ -24,12 +23,7 @@ def count(dataset: Dataset[Any], progress: Progress, options: EngineOptions) -> 
     if _is_on_spark(options):
         from headrace.api.spark import count_with_spark
 
-        return count_with_spark(
-            dataset.files(),
-            place_of_tasks(options),
-            options.get("partition_bytes"),
-            progress,
-        )
+        return count_with_spark(dataset.files(), options, progress)
     size = total_size(dataset.sources)
     total = before = 0
     for file in dataset.files():
@@ -92,13 +86,7 @@ def _on_spark(
     decoding = reading.decoding._replace(threads=1)
     how = Tallying(reading.max_line, dataset.max_depth, decoding)
     try:
-        return stats_with_spark(
-            dataset.files(),
-            how,
-            place_of_tasks(options),
-            options.get("partition_bytes"),
-            progress,
-        )
+        return stats_with_spark(dataset.files(), how, options, progress)
     except UnusableTableError:
         # In doubt, scan: this process finds the damage, and reports it.
         return stats(dataset, None, progress, {})

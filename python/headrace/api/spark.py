@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
+from headrace.api.options import place_of_tasks
 from headrace.engines.spark.query.engine import SparkEngine
 from headrace.engines.spark.query.run import PARTITION_BYTES
 from headrace.engines.spark.session.master import chosen_place
@@ -16,6 +17,8 @@ from headrace.store.rows.row_file import RowFile
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from headrace.api.dataset import Progress
+    from headrace.api.options import EngineOptions
     from headrace.engines.query.options import QueryOptions
     from headrace.engines.query.scan import Rows
     from headrace.engines.rows.item_tasks import RunEach
@@ -25,8 +28,6 @@ if TYPE_CHECKING:
     from headrace.kernel.tally import Stats
     from headrace.store.files.source import Source
     from headrace.store.rows.row_file import RowOptions
-
-T = TypeVar("T")
 
 
 def spark_engine(
@@ -69,34 +70,26 @@ def tasks_at(place: Place | None) -> RunEach:
 
 
 def count_with_spark(
-    files: Sequence[Rows],
-    place: Place | None,
-    partition_bytes: int | str | None,
-    progress: Callable[[int, int | None], None],
+    files: Sequence[Rows], options: EngineOptions, progress: Progress
 ) -> int:
     """Count the rows of files in tasks."""
     from headrace.engines.spark.index.counts import count_by_tasks
 
-    size = task_bytes(partition_bytes)
+    size, run_each = task_bytes(options.get("partition_bytes")), _started_for(options)
     counted = _whole(files)
     tell = _telling([file.source for file in counted], progress)
-    return count_by_tasks(counted, partial(_started_for, place), size, tell)
+    return count_by_tasks(counted, run_each, size, tell)
 
 
 def stats_with_spark(
-    files: Sequence[Rows],
-    how: Tallying,
-    place: Place | None,
-    partition_bytes: int | str | None,
-    progress: Callable[[int, int | None], None],
+    files: Sequence[Rows], how: Tallying, options: EngineOptions, progress: Progress
 ) -> Stats:
     """Check every line of files in tasks, and count them by kind."""
     from headrace.engines.spark.index.counts import tally_by_tasks
 
-    size = task_bytes(partition_bytes)
+    size, run_each = task_bytes(options.get("partition_bytes")), _started_for(options)
     sources = [file.source for file in _whole(files)]
-    tell = _telling(sources, progress)
-    return tally_by_tasks(sources, how, partial(_started_for, place), size, tell)
+    return tally_by_tasks(sources, how, run_each, size, _telling(sources, progress))
 
 
 def _whole(files: Sequence[Rows]) -> list[RowFile]:
@@ -113,18 +106,14 @@ def _whole(files: Sequence[Rows]) -> list[RowFile]:
     return whole
 
 
-def _started_for(
-    place: Place | None,
-    do: Callable[[int], T],
-    count: int,
-    tell: Callable[[int, int], object] | None = None,
-) -> list[T]:
-    """Run tasks; Spark starts when this is called."""
-    return tasks_at(place)(do, count, tell)
+def _started_for(options: EngineOptions) -> RunEach:
+    """Return a function that runs numbered tasks; Spark starts when it is called."""
+    place = place_of_tasks(options)
+    return lambda do, count, tell=None: tasks_at(place)(do, count, tell)
 
 
 def _telling(
-    sources: Sequence[Source], progress: Callable[[int, int | None], None]
+    sources: Sequence[Source], progress: Progress
 ) -> Callable[[int, int], None]:
     total = sum(source.size for source in sources)
     return lambda done, tasks: progress(total * done // max(tasks, 1), total)

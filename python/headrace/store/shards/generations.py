@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from functools import partial
 from typing import TYPE_CHECKING
 
 from headrace.errors import BadSetError, UnreadableError
@@ -20,6 +21,7 @@ from headrace.store.shards import names as naming
 from headrace.store.shards.metadata import LONGEST, Metadata, decode
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from headrace.store.shards.names import SetNames
@@ -47,16 +49,22 @@ def load(names: SetNames, generation: int) -> Metadata | None:
 
 
 def newest(names: SetNames) -> Metadata | None:
-    """Return the metadata of the present generation; None if none was committed.
+    """Return the metadata of the present generation; None if none was committed."""
+    return newest_of(partial(committed, names), partial(load, names))
+
+
+def newest_of(
+    committed: Callable[[], list[int]], load: Callable[[int], Metadata | None]
+) -> Metadata | None:
+    """Return the metadata of the present generation, wherever the set is.
 
     A generation that vanishes meanwhile was superseded, so the next attempt finds a newer one.
     """
     seen = -1
     while True:
-        generations = committed(names)
+        generations = committed()
         for generation in generations:
-            metadata = load(names, generation)
-            if metadata is not None:
+            if (metadata := load(generation)) is not None:
                 return metadata
         if not generations or generations[0] <= seen:
             return None

@@ -21,6 +21,7 @@ from headrace.store.files.object_store import ObjectDirectory
 from headrace.store.files.remote import has_magic
 from headrace.store.files.source import is_url
 from headrace.store.shards import names as naming
+from headrace.store.shards.generations import newest_of
 from headrace.store.shards.metadata import LONGEST, decode
 
 if TYPE_CHECKING:
@@ -70,19 +71,8 @@ class RemoteSet:
         return decode(content, store.at(file), self.name, generation)
 
     def newest(self) -> Metadata | None:
-        """Return the metadata of the present generation; None if none was committed.
-
-        A generation that vanishes meanwhile was superseded, so the next attempt finds a newer one.
-        """
-        seen = -1
-        while True:
-            generations = self.committed()
-            for generation in generations:
-                if (metadata := self.load(generation)) is not None:
-                    return metadata
-            if not generations or generations[0] <= seen:
-                return None
-            seen = generations[0]
+        """Return the metadata of the present generation; None if none was committed."""
+        return newest_of(self.committed, self.load)
 
     def source(self, part: Part) -> Source:
         """Pin a part in its present state."""
