@@ -8,7 +8,6 @@ checksum or another number contradicts.
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
@@ -18,7 +17,7 @@ from headrace.kernel.log import LogClock, Place
 from headrace.kernel.rows import reading
 from headrace.kernel.values import DEEPEST, InvalidJsonError, parse
 from headrace.store.files import system
-from headrace.store.files.checked_json import has_checksum, with_checksum
+from headrace.store.files.checked_json import dumped, encoded, has_checksum
 from headrace.store.log import files
 from headrace.store.log.names import CODECS, packed_name, segment_name
 
@@ -309,11 +308,7 @@ def encode(manifest: Manifest) -> bytes:
     }
     if manifest.removing:
         head["removing"] = manifest.removing
-    lines = [f" {_json(key)}: {_json(value)},\n" for key, value in head.items()]
-    sealed = ",\n".join(_encoded.lines(manifest.segments))
-    array = f"[\n{sealed}\n ]" if sealed else "[]"
-    lines.append(f' "segments": {array},\n')
-    return with_checksum("".join(["{\n", *lines]).encode())
+    return encoded(head, "segments", _encoded.lines(manifest.segments))
 
 
 class _EncodedSegments:
@@ -330,17 +325,13 @@ class _EncodedSegments:
             if one is not other:
                 break
             same += 1
-        new = [f"  {_json(_sealed(each))}" for each in segments[same:]]
+        new = [dumped(_sealed(each)) for each in segments[same:]]
         lines = known[:same] + new
         self._last = segments, lines  # replaced as a whole: other threads encode too
         return lines
 
 
 _encoded = _EncodedSegments()
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def _times(times: Times) -> dict[str, object]:

@@ -7,7 +7,6 @@ docs/formats/shards.md.
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
@@ -15,11 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from headrace.errors import BadSetError, UsageError
 from headrace.kernel.blocks import codecs
 from headrace.kernel.values import InvalidJsonError, parse
-from headrace.store.files.checked_json import (
-    CHECKSUM_BYTES,
-    has_checksum,
-    with_checksum,
-)
+from headrace.store.files.checked_json import dumped, encoded, has_checksum
 from headrace.store.shards import names
 
 if TYPE_CHECKING:
@@ -113,25 +108,14 @@ def numbered(parts: Iterable[Part]) -> Iterator[Part]:
 
 def encode(metadata: Metadata) -> bytes:
     """Return the content of the file, which ends with its own checksum."""
-    lines = [f" {_json(key)}: {value},\n" for key, value in _entries(metadata)]
-    head = "".join(["{\n", *lines]).encode()
-    if len(head) + CHECKSUM_BYTES > LONGEST:
+    parts = (dumped(_part(part)) for part in metadata.parts)
+    content = encoded(_head(metadata), "parts", parts)
+    if len(content) > LONGEST:
         raise UsageError(
             f"{metadata.name}: {len(metadata.parts)} parts are more than a set can have; "
             "write larger ones"
         )
-    return with_checksum(head)
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
-
-
-def _entries(metadata: Metadata) -> Iterator[tuple[str, str]]:
-    for key, value in _head(metadata).items():
-        yield key, _json(value)
-    parts = ",\n".join(f"  {_json(_part(part))}" for part in metadata.parts)
-    yield "parts", f"[\n{parts}\n ]" if parts else "[]"
+    return content
 
 
 def _head(metadata: Metadata) -> dict[str, object]:
@@ -230,7 +214,7 @@ class _Decoder:
         for key, value in expected.items():
             self._require(
                 key in found and _same(found[key], value),
-                f"{key} is {_json_or_repr(found.get(key))}, but should be {_json(value)}",
+                f"{key} is {_json_or_repr(found.get(key))}, but should be {dumped(value)}",
             )
         unknown = found.keys() - expected.keys() - {"parts", "crc32c"}
         self._require(not unknown, f"unknown keys: {', '.join(sorted(unknown))}")
@@ -359,6 +343,6 @@ def _same(found: object, expected: object) -> bool:
 
 def _json_or_repr(value: object) -> str:
     try:
-        return _json(value)
+        return dumped(value)
     except (TypeError, ValueError):
         return repr(value)

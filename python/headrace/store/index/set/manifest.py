@@ -6,7 +6,6 @@ Format: docs/formats/set-index.md.
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, cast
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from headrace.errors import HeadraceError
 from headrace.kernel.index_meta import Lines
 from headrace.kernel.values import InvalidJsonError, parse
-from headrace.store.files.checked_json import has_checksum, with_checksum
+from headrace.store.files.checked_json import dumped, encoded, has_checksum
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -156,20 +155,7 @@ def is_segment_name(name: str) -> bool:
 
 def encode(manifest: Manifest) -> bytes:
     """Return the content of the file, which ends with its own checksum."""
-    members = _manifest_json(manifest)
-    parts = cast("list[object]", members.pop("parts"))
-    lines = [f" {json.dumps(key)}: {_json(value)},\n" for key, value in members.items()]
-    each = ",\n".join(f"  {_json(part)}" for part in parts)
-    body = f"[\n{each}\n ]" if each else "[]"
-    return with_checksum("".join(["{\n", *lines, f' "parts": {body},\n']).encode())
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _manifest_json(manifest: Manifest) -> dict[str, object]:
-    return {
+    facts: dict[str, object] = {
         "version": VERSION,
         "format": FORMAT,
         "name": manifest.name,
@@ -181,8 +167,9 @@ def _manifest_json(manifest: Manifest) -> dict[str, object]:
         "maxDepth": manifest.max_depth,
         "base": _layer_json(manifest.base),
         "delta": None if manifest.delta is None else _layer_json(manifest.delta),
-        "parts": [_part_json(part) for part in manifest.parts],
     }
+    parts = (dumped(_part_json(part)) for part in manifest.parts)
+    return encoded(facts, "parts", parts)
 
 
 def _layer_json(layer: Layer) -> dict[str, object]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.errors import BackupError, LogDamagedError
 from headrace.kernel.values import InvalidJsonError, parse
-from headrace.store.files.checked_json import has_checksum, with_checksum
+from headrace.store.files.checked_json import encoded, has_checksum
 from headrace.store.log import files
 from headrace.store.log import manifest as manifests
 from headrace.store.log.names import BACKUP
@@ -87,10 +87,8 @@ def encode(backup: Backup) -> bytes:
         "generation": backup.generation,
         "manifest": manifests.encode(backup.manifest).decode(),
     }
-    lines = [f" {json.dumps(key)}: {json.dumps(each)},\n" for key, each in head.items()]
-    kept = ",\n".join(f"  {json.dumps(_told(each))}" for each in backup.files)
-    lines.append(f' "files": [\n{kept}\n ],\n')
-    return with_checksum("".join(["{\n", *lines]).encode())
+    kept = (json.dumps(_told(each)) for each in backup.files)
+    return encoded(head, "files", kept, dump=json.dumps)
 
 
 def _told(kept: Kept) -> dict[str, object]:

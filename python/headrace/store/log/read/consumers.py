@@ -8,7 +8,6 @@ a consumer.
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from headrace.errors import (
 )
 from headrace.kernel.values import InvalidJsonError, parse
 from headrace.store.files import system
-from headrace.store.files.checked_json import has_checksum, with_checksum
+from headrace.store.files.checked_json import encoded, has_checksum
 from headrace.store.files.directories import make_durable_directories
 from headrace.store.files.lock import FileLock
 from headrace.store.files.units import Between
@@ -62,8 +61,7 @@ class Checkpoint:
             "line": self.line,
             "updated": self.updated,
         }
-        lines = [f" {json.dumps(key)}: {json.dumps(fields[key])},\n" for key in fields]
-        return with_checksum("".join(["{\n", *lines]).encode())
+        return encoded(fields)
 
 
 def checked_name(consumer: object) -> str:
