@@ -221,28 +221,16 @@ def line(text: str) -> tuple[str, int]:
     return name, int(number)
 
 
-def size(text: str) -> int:
-    """Read a size in bytes, such as ``64KiB``."""
-    try:
-        return parse_size(text)
-    except (UsageError, ValueError) as error:
-        raise ArgumentTypeError(str(error)) from error
+def _by(parse: Callable[[str], object]) -> Callable[[str], object]:
+    """Return a reader of values that raises what `argparse` expects."""
 
+    def read(text: str) -> object:
+        try:
+            return parse(text)
+        except (UsageError, ValueError) as error:
+            raise ArgumentTypeError(str(error)) from error
 
-def moment(text: str) -> int:
-    """Read a time, such as ``2026-01-31T12:00:00Z`` or ``-15m``."""
-    try:
-        return parse_time(text)
-    except UsageError as error:
-        raise ArgumentTypeError(str(error)) from error
-
-
-def duration(text: str) -> int:
-    """Read a duration, such as ``7d``; in milliseconds."""
-    try:
-        return parse_duration(text)
-    except UsageError as error:
-        raise ArgumentTypeError(str(error)) from error
+    return read
 
 
 def named(text: str) -> tuple[str, str]:
@@ -276,9 +264,9 @@ READ: dict[Kind, Callable[[str], object]] = {
     "number": number,
     "level": level,
     "seconds": seconds,
-    "size": size,
-    "time": moment,
-    "duration": duration,
+    "size": _by(parse_size),
+    "time": _by(parse_time),
+    "duration": _by(parse_duration),
     "named": named,
     "assigned": assigned,
 }
