@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headrace.cli.argument import FILES
 from headrace.cli.flags import ENGINE, READING, TIMES, flag
@@ -78,14 +78,11 @@ def _count_each(
 def _count(
     files: str | Sequence[str], options: Namespace, console: Console, account: Account
 ) -> int:
-    from headrace.cli.io.inputs import open_dataset
+    from headrace.api.options import EngineOptions
+    from headrace.cli.io.inputs import given, open_dataset
 
+    by = given(options, EngineOptions)
     with open_dataset(options, files) as dataset, console.progress() as report:
-        by: dict[str, Any] = {
-            "engine": options.engine,
-            "master": options.master,
-            "partition_bytes": options.partition_bytes,
-        }
         if not account.checking:
             return dataset.count(report, **by)
         stats = dataset.stats(progress=report, **by)
