@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from benchmarks.probe import Answer, Outcome
 
 LAUNCH = Path(__file__).with_name("launch.py")
+# Compiled modules are kept, as they are for a user: otherwise every start would compile them.
+ENVIRONMENT = {"LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": ""}
 
 
 class BenchmarkError(Exception):
@@ -100,7 +102,7 @@ def run_once(candidate: Candidate) -> Run:
                 [sys.executable, "-I", "-S", LAUNCH, str(writing), *candidate.argv],
                 check=False,
                 cwd=ROOT,
-                env=os.environ | {"LC_ALL": "C.UTF-8"},
+                env=os.environ | ENVIRONMENT,
                 pass_fds=[writing],
                 stderr=subprocess.PIPE,
                 stdin=subprocess.DEVNULL,

@@ -145,6 +145,12 @@ def test_a_run_knows_its_time_its_cpu_and_its_peak():
     assert 100 * MB < figures["peak_rss"] < 200 * MB
 
 
+def test_a_candidate_keeps_its_compiled_modules(monkeypatch):
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    script = "import sys; print(int(sys.dont_write_bytecode))"
+    assert run_once(program("a", sys.executable, "-c", script)).answer == 0
+
+
 def test_the_peak_of_a_small_program_is_not_that_of_the_runner():
     ballast = b"x" * (200 * MB)
     measured = run_once(program("a", "echo", 1))
