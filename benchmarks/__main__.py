@@ -14,7 +14,7 @@ from benchmarks.report import LEGEND, record_run, render, render_run
 from benchmarks.runner import BenchmarkError, Result, run
 from benchmarks.suite import FULL, QUICK, Settings
 from benchmarks.table import SUITES
-from headrace.cli.argument import size
+from benchmarks.units import size
 
 RUNS = Path(__file__).parent / "runs"
 

@@ -33,8 +33,7 @@ from benchmarks.generate import Extent, data_file
 from benchmarks.machine import facts, package_version
 from benchmarks.probe import Outcome
 from benchmarks.runner import CandidateFailedError, run_once
-from benchmarks.units import bytes_text, seconds_text
-from headrace.cli.argument import size
+from benchmarks.units import bytes_text, seconds_text, size
 
 TOOLS = ("jq", "DuckDB", "Polars", "Spark", "Headrace")
 ORDER = (
@@ -429,7 +428,10 @@ def parser() -> argparse.ArgumentParser:
         description="Show what readers of NDJSON do with awkward files.",
     )
     made.add_argument(
-        "--size", type=size, default=10**9, help="size of the large file [default: 1GB]"
+        "--size",
+        type=size,
+        default=10**9,
+        help="size of the large file [default: 1GB]",
     )
     made.add_argument(
         "--rounds", type=int, default=3, help="runs that are measured [default: 3]"

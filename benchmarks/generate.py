@@ -233,7 +233,7 @@ def main(arguments: list[str] | None = None) -> None:
     # A probe, which only finds existing files, needs neither module.
     import argparse
 
-    from headrace.cli.argument import size
+    from benchmarks.units import size
 
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.generate",

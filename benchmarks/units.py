@@ -1,6 +1,23 @@
-"""Units: durations, sizes and ratios as short text."""
+"""Units: durations, sizes and ratios as short text, and sizes from the command line."""
 
 from __future__ import annotations
+
+
+def size(text: str) -> int:
+    """Read a size in bytes, for argparse.
+
+    >>> size("20MB")
+    20000000
+    """
+    from argparse import ArgumentTypeError
+
+    from headrace.errors import UsageError
+    from headrace.store.files.units import parse_size
+
+    try:
+        return parse_size(text)
+    except UsageError as error:
+        raise ArgumentTypeError(str(error)) from error
 
 
 def seconds_text(value: float) -> str:

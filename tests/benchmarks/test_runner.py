@@ -277,6 +277,12 @@ def test_suites_have_names_of_their_own():
     assert all(suite.doc.endswith(".") for suite in SUITES)
 
 
+def test_a_size_that_cannot_be_read_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        main(["--size", "much"])
+    assert "not a size: 'much'" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("name", ["../elsewhere", "a/b", ".hidden"])
 def test_a_run_is_kept_in_its_folder_only(name, capsys):
     with pytest.raises(SystemExit):
