@@ -47,6 +47,7 @@ from headrace.store.index.key_names import delta_of, lock_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from headrace.kernel.index_meta import Lines
     from headrace.store.files.opened import OpenedFile
     from headrace.store.files.source import Source
 
@@ -139,10 +140,18 @@ class Stored(Generic[X, M]):
         """The fields that the index is of."""
         raise NotImplementedError
 
+    def counts(self, lines: Lines) -> dict[str, int | None]:
+        """Return what the kind counts in base and delta together, which are of these lines."""
+        raise NotImplementedError
+
     @property
     def whole(self) -> M:
         """The description of base and delta together."""
-        raise NotImplementedError
+        if self.delta is None:
+            return self.meta
+        lines = self.meta.covered_lines.plus(self.delta.meta.lines)
+        counts: dict[str, Any] = self.counts(lines)
+        return replace(self.delta.meta, lines=lines, base=None, covers=0, **counts)
 
     @property
     def newest(self) -> M:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from headrace.errors import GraphIndexError
@@ -18,6 +18,7 @@ from headrace.store.index.file import Unreadable, Where, place_options
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from headrace.kernel.index_meta import Lines
 SUFFIX = ".jnx.graph"
 
 
@@ -40,21 +41,9 @@ class StoredGraph(file.Stored[GraphIndex, GraphMeta]):
         """The fields of the edges."""
         return self.meta.fields
 
-    @property
-    def whole(self) -> GraphMeta:
-        """The description of base and delta together."""
-        if self.delta is None:
-            return self.meta
-        lines = self.meta.covered_lines.plus(self.delta.meta.lines)
-        return replace(
-            self.delta.meta,
-            lines=lines,
-            edges=lines.records,
-            nodes=None,
-            predicates=None,
-            base=None,
-            covers=0,
-        )
+    def counts(self, lines: Lines) -> dict[str, int | None]:
+        """Return the edges of base and delta; they may have nodes and predicates in common."""
+        return {"edges": lines.records, "nodes": None, "predicates": None}
 
 
 def read(path: Path) -> StoredGraph | Unreadable | None:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from headrace.errors import KeyIndexError
@@ -17,6 +17,7 @@ from headrace.store.index.key_names import SUFFIX
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from headrace.kernel.index_meta import Lines
     from headrace.store.index.file import Unreadable
 
 
@@ -39,21 +40,10 @@ class Stored(index_file.Stored[KeyIndex, Meta]):
         """The fields of the key."""
         return self.meta.key
 
-    @property
-    def whole(self) -> Meta:
-        """The description of base and delta together."""
-        if self.delta is None:
-            return self.meta
-        lines = self.meta.covered_lines.plus(self.delta.meta.lines)
+    def counts(self, lines: Lines) -> dict[str, int | None]:
+        """Return the rows of base and delta, and their keys, which they may have in common."""
         keys = lines.records if self.meta.mode == "unique" else None
-        return replace(
-            self.delta.meta,
-            lines=lines,
-            records=lines.records,
-            keys=keys,
-            base=None,
-            covers=0,
-        )
+        return {"records": lines.records, "keys": keys}
 
 
 def read(path: Path) -> Stored | Unreadable | None:
