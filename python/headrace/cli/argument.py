@@ -221,16 +221,20 @@ def line(text: str) -> tuple[str, int]:
     return name, int(number)
 
 
-def _by(parse: Callable[[str], object]) -> Callable[[str], object]:
+def _by(parse: Callable[[str], int]) -> Callable[[str], int]:
     """Return a reader of values that raises what `argparse` expects."""
 
-    def read(text: str) -> object:
+    def read(text: str) -> int:
         try:
             return parse(text)
         except (UsageError, ValueError) as error:
             raise ArgumentTypeError(str(error)) from error
 
     return read
+
+
+size = _by(parse_size)
+"""Reads a size in bytes, such as ``64KiB``."""
 
 
 def named(text: str) -> tuple[str, str]:
@@ -264,7 +268,7 @@ READ: dict[Kind, Callable[[str], object]] = {
     "number": number,
     "level": level,
     "seconds": seconds,
-    "size": _by(parse_size),
+    "size": size,
     "time": _by(parse_time),
     "duration": _by(parse_duration),
     "named": named,
