@@ -233,10 +233,6 @@ def _by(parse: Callable[[str], int]) -> Callable[[str], int]:
     return read
 
 
-size = _by(parse_size)
-"""Reads a size in bytes, such as ``64KiB``."""
-
-
 def named(text: str) -> tuple[str, str]:
     """Read ``NAME=FILE``.
 
@@ -268,7 +264,7 @@ READ: dict[Kind, Callable[[str], object]] = {
     "number": number,
     "level": level,
     "seconds": seconds,
-    "size": size,
+    "size": _by(parse_size),
     "time": _by(parse_time),
     "duration": _by(parse_duration),
     "named": named,
