@@ -32,7 +32,7 @@ COLUMNS: Mapping[str, Mapping[str, Type]] = {
         "user": "str",
         "msg": "str",
     },
-    # Whole rows of tweets are read as text: some have fields that others lack.
+    # Polars has no columns for whole rows of tweets: some have fields that others lack.
     "tweets": {"user": {"followers_count": "int"}},
     "users": {"user": "str", "seats": "int", "plan": "str", "city": "str"},
     "wide": {
