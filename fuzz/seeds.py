@@ -24,14 +24,14 @@ TOP = Path(__file__).parents[1]
 
 def examples() -> list[tuple[str, str]]:
     """Return the queries of the manual and of every function, with their documents."""
-    manual = (TOP / "docs/language.md").read_text()
-    shown = re.findall(r"^- `(.+?)` on `(.+?)` gives", manual, re.MULTILINE)
-    told = [
+    text = (TOP / "docs/language.md").read_text()
+    manual_examples = re.findall(r"^- `(.+?)` on `(.+?)` gives", text, re.MULTILINE)
+    examples = [
         (example.query, example.document)
         for builtin in builtins().values()
         for example in builtin.examples
     ]
-    return shown + told
+    return manual_examples + examples
 
 
 def programs() -> Iterator[bytes]:

@@ -99,4 +99,6 @@ def build(settings: Settings) -> Benchmark:
     )
 
 
-SUITE = Suite("query-bounds", "Ask for a few rows, and for a sum of all.", build)
+SUITE = Suite(
+    "query-bounds", "Queries that end after a few rows, and a sum of all.", build
+)

@@ -40,8 +40,8 @@ fn use_it(bytes: Vec<u8>) {
             assert!(batch.offsets.iter().all(|offset| rows.contains(offset)));
         }
     }
-    let asked = KEYS.map(|(key, _)| Request::parse(key, 1, false).expect("a key"));
-    if let Ok(Some(candidates)) = index.candidates(&asked, 1 << 10) {
+    let requests = KEYS.map(|(key, _)| Request::parse(key, 1, false).expect("a key"));
+    if let Ok(Some(candidates)) = index.candidates(&requests, 1 << 10) {
         let (all, mut batch) = (0..candidates.offsets().len(), RowBatch::default());
         let found = lookup.candidates(&index, &candidates, all, &mut reader, 1 << 10, &mut batch);
         if found.is_ok() {

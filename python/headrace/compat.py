@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from headrace.api.index.graph import GraphIndex
 from headrace.api.index.key import KeyIndex
 from headrace.api.open import open
-from headrace.api.query import query as ask
+from headrace.api.query import query as run_query
 from headrace.api.shards.writer import write_all
 from headrace.errors import UsageError
 from headrace.store.files import atomic
@@ -48,14 +48,14 @@ def run_ndjson(
     source: OneSource, query: str, writer: Writable, **options: Unpack[QueryOptions]
 ) -> int:
     """Query each row; write the answers, and return how many."""
-    return ask(query, source, **options).write(writer)
+    return run_query(query, source, **options).write(writer)
 
 
 def collect_ndjson(
     source: OneSource, query: str, **options: Unpack[QueryOptions]
 ) -> list[Any]:
     """Query each row; return the answers."""
-    return ask(query, source, **options).to_list()
+    return run_query(query, source, **options).to_list()
 
 
 def for_each_ndjson(
@@ -65,7 +65,7 @@ def for_each_ndjson(
     **options: Unpack[QueryOptions],
 ) -> int:
     """Query each row; call back with each answer, and return how many."""
-    return _each(ask(query, source, **options), callback)
+    return _each(run_query(query, source, **options), callback)
 
 
 def run_ndjson_stream(
@@ -73,7 +73,7 @@ def run_ndjson_stream(
 ) -> int:
     """Query all rows; write the answers, and return how many."""
     options["stream"] = True
-    return ask(query, source, **options).write(writer)
+    return run_query(query, source, **options).write(writer)
 
 
 def collect_ndjson_stream(
@@ -81,7 +81,7 @@ def collect_ndjson_stream(
 ) -> list[Any]:
     """Query all rows; return the answers."""
     options["stream"] = True
-    return ask(query, source, **options).to_list()
+    return run_query(query, source, **options).to_list()
 
 
 def run_ndjson_rev(
@@ -89,7 +89,7 @@ def run_ndjson_rev(
 ) -> int:
     """Query each row of a file from the last; write the answers, and return how many."""
     options["reverse"] = True
-    return ask(query, path, **options).write(writer)
+    return run_query(query, path, **options).write(writer)
 
 
 def collect_ndjson_rev(
@@ -97,7 +97,7 @@ def collect_ndjson_rev(
 ) -> list[Any]:
     """Query each row of a file from the last; return the answers."""
     options["reverse"] = True
-    return ask(query, path, **options).to_list()
+    return run_query(query, path, **options).to_list()
 
 
 def for_each_ndjson_rev(
@@ -108,7 +108,7 @@ def for_each_ndjson_rev(
 ) -> int:
     """Query each row of a file from the last; call back with each answer."""
     options["reverse"] = True
-    return _each(ask(query, path, **options), callback)
+    return _each(run_query(query, path, **options), callback)
 
 
 def run_ndjson_par(
@@ -125,14 +125,14 @@ def run_ndjson_multi(
     **options: Unpack[QueryOptions],
 ) -> int:
     """Query each row of several sources; write the answers, and return how many."""
-    return ask(query, sources, **options).write(writer)
+    return run_query(query, sources, **options).write(writer)
 
 
 def collect_ndjson_multi(
     sources: Sequence[OneSource], query: str, **options: Unpack[QueryOptions]
 ) -> list[Any]:
     """Query each row of several sources; return the answers."""
-    return ask(query, sources, **options).to_list()
+    return run_query(query, sources, **options).to_list()
 
 
 def for_each_ndjson_multi(
@@ -142,7 +142,7 @@ def for_each_ndjson_multi(
     **options: Unpack[QueryOptions],
 ) -> int:
     """Query each row of several sources; call back with each answer."""
-    return _each(ask(query, sources, **options), callback)
+    return _each(run_query(query, sources, **options), callback)
 
 
 def run_ndjson_named(

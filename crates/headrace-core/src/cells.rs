@@ -28,7 +28,7 @@ pub struct Cells {
 /// The columns of `lines` that are not `known`, in the order they are met.
 ///
 /// # Errors
-/// What is wrong with a line; answers are JSON, so it can only be nested too deep.
+/// A line is nested too deep, the only error that an answer can have.
 pub fn new_columns(lines: &[u8], known: &[String]) -> Result<Vec<String>, JsonError> {
     let found = cells(lines, known)?;
     Ok(found.others.into_iter().map(|(_, name)| name).collect())
@@ -37,7 +37,7 @@ pub fn new_columns(lines: &[u8], known: &[String]) -> Result<Vec<String>, JsonEr
 /// The cells of `lines` under `columns`: strings as they are, all else as JSON.
 ///
 /// # Errors
-/// What is wrong with a line; answers are JSON, so it can only be nested too deep.
+/// A line is nested too deep, the only error that an answer can have.
 pub fn cells(lines: &[u8], columns: &[String]) -> Result<Cells, JsonError> {
     let places: HashMap<&str, usize> =
         columns.iter().enumerate().map(|(place, name)| (name.as_str(), place)).collect();
@@ -78,7 +78,7 @@ pub struct Records {
 /// line without anything would be no record to most readers.
 ///
 /// # Errors
-/// What is wrong with a line; answers are JSON, so it can only be nested too deep.
+/// A line is nested too deep, the only error that an answer can have.
 pub fn csv_records(lines: &[u8], columns: &[String]) -> Result<Records, JsonError> {
     let places: HashMap<&str, usize> =
         columns.iter().enumerate().map(|(place, name)| (name.as_str(), place)).collect();

@@ -73,7 +73,7 @@ impl Encoder for Vec<u8> {
 pub struct Codec {
     /// As users write it.
     pub name: &'static str,
-    /// What the names of such files end in.
+    /// The endings of the names of such files.
     pub suffix: &'static str,
     /// How it writes files that can be entered in the middle, if it can.
     pub blocks: Option<&'static BlockFormat>,

@@ -7,14 +7,14 @@
 
 use crate::json::{self, Limits};
 
-/// What is wrong with a value.
+/// An error in a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadValue {
     /// The line it begins in; the first is 1.
     pub line: u64,
     /// The byte that is to blame, or where the value begins.
     pub offset: u64,
-    /// What is wrong, in words.
+    /// The error message.
     pub reason: String,
     /// Its bytes, unless they are too many.
     pub raw: Option<Vec<u8>>,

@@ -16,7 +16,7 @@ pub enum Error {
         kind: ErrorKind,
         /// The byte; see [`ErrorKind`].
         offset: u64,
-        /// What is wrong with it.
+        /// The error message.
         reason: String,
     },
     /// One block cannot be decoded; the others can.

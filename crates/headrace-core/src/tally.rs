@@ -17,7 +17,7 @@ pub struct BadRow {
     pub number: u64,
     /// The byte of the source at which it stops being JSON.
     pub offset: u64,
-    /// What is wrong, in words.
+    /// The error message.
     pub reason: String,
 }
 

@@ -23,7 +23,7 @@ use headrace_core::{
 
 /// Allocations while indexing `rows` rows, apart from setting up.
 fn while_indexing(rows: usize) -> u64 {
-    let data = b"{\"id\": 1234567, \"name\": \"somebody\"}\n".repeat(rows);
+    let data = b"{\"id\": 1234567, \"name\": \"a person\"}\n".repeat(rows);
     // One checkpoint, whatever the number of rows: what is left would be per row.
     let index = RowIndex::new(u64::MAX);
     let mut build = IndexBuild::new(Box::new(Cursor::new(data)), &index, None);
@@ -50,7 +50,7 @@ fn checkpoints_are_all_that_an_index_allocates() {
 
 #[test]
 fn reading_rows_into_used_memory_allocates_nothing() {
-    let data = b"{\"id\": 1234567, \"name\": \"somebody\"}\n".repeat(100_000);
+    let data = b"{\"id\": 1234567, \"name\": \"a person\"}\n".repeat(100_000);
     let mut stream = RowStream::new(Cursor::new(data), 0, 0, u64::MAX, 1 << 20);
     let mut batch = RowBatch::default();
     // The buffers take their final size within the first megabytes.
@@ -71,7 +71,7 @@ fn projection() -> Program {
 }
 
 fn rows() -> Vec<u8> {
-    b"{\"id\": 1234567, \"name\": \"somebody\", \"tags\": [1, 2, {\"a\": null}]}\n".repeat(9_000)
+    b"{\"id\": 1234567, \"name\": \"a person\", \"tags\": [1, 2, {\"a\": null}]}\n".repeat(9_000)
 }
 
 #[test]
@@ -86,15 +86,15 @@ fn asking_rows_one_by_one_allocates_nothing() {
     );
     let mut stream = RowStream::new(&data[..], 0, 0, u64::MAX, 1 << 20);
     let mut out = Vec::with_capacity(1 << 20);
-    let mut ask = |count: usize| {
+    let mut evaluate = |count: usize| {
         for _ in 0..count {
             let row = stream.next_row().unwrap().unwrap();
             run.row(row, &mut out).unwrap();
         }
     };
     // The buffers take their final size within the first rows.
-    ask(5_000);
-    assert_eq!(allocation_counter::measure(|| ask(1_000)).count_total, 0);
+    evaluate(5_000);
+    assert_eq!(allocation_counter::measure(|| evaluate(1_000)).count_total, 0);
     assert!(out.starts_with(b"1234567\n1234567\n"));
 }
 
@@ -142,14 +142,14 @@ fn reduced(program: Program, reduction: Reduction) -> Vec<u8> {
 fn result(mut run: StreamQuery) -> Vec<u8> {
     let data = rows();
     let mut stream = RowStream::new(&data[..], 0, 0, u64::MAX, 1 << 20);
-    let mut ask = |count: usize| {
+    let mut evaluate = |count: usize| {
         for _ in 0..count {
             run.row(stream.next_row().unwrap().unwrap()).unwrap();
         }
     };
     // The buffers take their final size within the first rows.
-    ask(5_000);
-    assert_eq!(allocation_counter::measure(|| ask(1_000)).count_total, 0);
+    evaluate(5_000);
+    assert_eq!(allocation_counter::measure(|| evaluate(1_000)).count_total, 0);
     run.finish().unwrap()
 }
 
@@ -243,7 +243,7 @@ fn file_of_blocks(block: &[u8], count: usize) -> Vec<u8> {
 
 #[test]
 fn blocks_are_decoded_into_used_memory() {
-    let block = b"{\"id\": 1234567, \"name\": \"somebody\"}\n".repeat(30_000);
+    let block = b"{\"id\": 1234567, \"name\": \"a person\"}\n".repeat(30_000);
     let bytes = file_of_blocks(&block, 60);
     let size = bytes.len() as u64;
     let file = Arc::new(DataFile::new(bytes));

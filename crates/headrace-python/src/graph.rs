@@ -144,7 +144,7 @@ impl GraphRuns {
         self.runs.finish(py, |runs| runs.save(&fs::File::create_new(path)?))
     }
 
-    /// What was saved in a file.
+    /// The edges or keys that were saved in a file.
     #[staticmethod]
     fn saved(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         let runs = py.detach(|| EdgeRuns::saved(&fs::File::open(path)?)).map_err(to_python)?;
@@ -225,7 +225,7 @@ impl GraphIndex {
         Ok(same.unwrap_or(false))
     }
 
-    /// What it is like as a whole: nodes, edges, loops, edges of each predicate, degrees of
+    /// Statistics: nodes, edges, loops, edges of each predicate, degrees of
     /// outgoing and incoming edges, components, and nodes of the largest one.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let found = py.detach(|| graph::stats(&self.index, &|| !signals::caught()));
@@ -503,12 +503,12 @@ impl GraphExpansion {
         signals::raised()?;
         let mut state = self.lock_attached(py);
         let Expanding { view, texts, .. } = &mut *state;
-        let told = PyList::empty(py);
+        let events = PyList::empty(py);
         for &step in steps.list() {
-            told.append(as_tuple(py, step, &steps, &mut **view, texts)?)?;
+            events.append(as_tuple(py, step, &steps, &mut **view, texts)?)?;
         }
         state.steps = steps;
-        Ok(told)
+        Ok(events)
     }
 
     /// Nodes to begin with that the graph does not have, so far.

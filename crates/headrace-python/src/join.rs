@@ -131,7 +131,7 @@ impl RowJoin {
         self.lock().join.position()
     }
 
-    /// What became of left rows.
+    /// Counts of left rows.
     #[getter]
     fn counts(&self) -> Counts {
         let counts = self.lock().join.counts();

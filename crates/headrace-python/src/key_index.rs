@@ -86,7 +86,7 @@ impl KeyRuns {
         self.runs.finish(py, |runs| runs.save(&fs::File::create_new(path)?, 0).map(drop))
     }
 
-    /// What was saved in a file.
+    /// The edges or keys that were saved in a file.
     #[staticmethod]
     fn saved(path: PathBuf) -> PyResult<Self> {
         let file = fs::File::open(path)?;

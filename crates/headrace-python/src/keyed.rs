@@ -5,7 +5,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use headrace_core::query::{self, Asked, Texts, Watch};
+use headrace_core::query::{self, KeyedPlan, Texts, Watch};
 use pyo3::{exceptions::PyOverflowError, prelude::*, types::PyBytes};
 
 use crate::{
@@ -59,7 +59,7 @@ impl KeyedRows {
         let taken = |stages: Vec<Py<Stage>>| {
             stages.iter().map(|stage| stage.get().take()).collect::<PyResult<_>>()
         };
-        let asked = Asked {
+        let plan = KeyedPlan {
             stages: taken(stages)?,
             key: key.map(decoded).transpose()?,
             then: taken(then)?,
@@ -68,7 +68,7 @@ impl KeyedRows {
             compact,
         };
         let reading = reading(max_depth, frame, whole)?;
-        let run = query::KeyedRows::new(asked, reading, || Watch::new(signals::caught));
+        let run = query::KeyedRows::new(plan, reading, || Watch::new(signals::caught));
         Ok(Self { run: Mutex::new(run.knowing(known(sources))) })
     }
 

@@ -86,7 +86,7 @@ type Refused = (usize, usize, String);
 /// `end`, `whole`, `torn` or `bad`, the byte, and why.
 type Stopped = (&'static str, u64, String);
 
-/// Checks lines, and asks them for their times.
+/// Checks lines, and extracts their times.
 #[pyclass(frozen, module = "headrace._native")]
 pub(crate) struct LogChecking {
     checking: Mutex<Checking>,

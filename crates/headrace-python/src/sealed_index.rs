@@ -1,4 +1,4 @@
-//! What indexes of any kind share: their metadata, and whether they fit a source.
+//! All kinds of indexes: their metadata, and whether they fit a source.
 
 use std::{
     fs,
@@ -190,7 +190,7 @@ pub(crate) fn open_base_delta<I: IndexFile + Send>(
 
 #[pymethods]
 impl SealedIndex {
-    /// What it is of, as JSON.
+    /// The metadata, as JSON.
     #[getter]
     fn meta(&self) -> &str {
         &self.files[0].0

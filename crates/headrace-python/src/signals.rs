@@ -1,7 +1,7 @@
 //! Ctrl-C while the core is at work.
 //!
-//! The core asks now and then whether to go on. Python's handlers then run, and what one of
-//! them raises is kept until the core has come back.
+//! The core checks for signals now and then. Python's handlers then run, and the exception that
+//! one of them raises is kept until the core has returned.
 
 use std::{
     cell::RefCell,
@@ -21,8 +21,8 @@ thread_local! {
 /// Whether a handler of a signal has raised something. Only the main thread runs handlers.
 pub(crate) fn caught() -> bool {
     #[allow(clippy::redundant_closure_for_method_calls, reason = "the method lives too short")]
-    let asked = Python::attach(|py| py.check_signals());
-    match asked {
+    let checked = Python::attach(|py| py.check_signals());
+    match checked {
         Ok(()) => false,
         Err(error) => {
             RAISED.set(Some(error));
@@ -34,7 +34,7 @@ pub(crate) fn caught() -> bool {
 /// Raise it, where the core has come back.
 ///
 /// # Errors
-/// What the handler has raised.
+/// The exception that the handler has raised.
 pub(crate) fn raised() -> PyResult<()> {
     RAISED.take().map_or(Ok(()), Err)
 }

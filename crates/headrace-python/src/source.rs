@@ -65,7 +65,7 @@ impl File {
         Self { data: Arc::new(data), blocks: None, segment: None, through_python: false }
     }
 
-    /// What this file decodes to, which is made of blocks.
+    /// The decoded content of this file, which is made of blocks.
     pub(crate) fn decoded(&self, table: &Arc<BlockTable>, strict: bool) -> Self {
         let blocks = BlockFile::new(Arc::clone(&self.data), Arc::clone(table));
         let blocks = Arc::new(if strict { blocks.strict() } else { blocks });
@@ -118,7 +118,7 @@ impl File {
         Ok(PyBytes::new(py, &buffer[..count]))
     }
 
-    /// What no other file of the file system has.
+    /// The inode, which no other file of the file system has.
     fn identity(&self, py: Python<'_>) -> PyResult<String> {
         let identity =
             py.detach(|| self.data.identity()).map_err(|error| to_python(error.into()))?;

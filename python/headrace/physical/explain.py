@@ -102,11 +102,11 @@ def explain_tree(tree: ast.Node, *, stream: bool = False, indexes: bool = True) 
         trees = list(_programs(plan))
     questions = {name: node for each in trees for name, node in lifted(each)[1].items()}
     for question in questions.values():
-        asked_of = plan_source(question)
-        if asked_of.reduction == "lines":
-            asked_of = replace(asked_of, reduction="collect")
-        what = f"beforehand: {unparse(question)}, {_first(asked_of)}"
-        lines.append(_drawn(what, _steps(asked_of, indexes=indexes)))
+        read = plan_source(question)
+        if read.reduction == "lines":
+            read = replace(read, reduction="collect")
+        what = f"beforehand: {unparse(question)}, {_first(read)}"
+        lines.append(_drawn(what, _steps(read, indexes=indexes)))
     return "\n".join(lines)
 
 

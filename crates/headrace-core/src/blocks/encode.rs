@@ -41,7 +41,7 @@ pub struct BlockFormat {
     pub levels: RangeInclusive<i32>,
     /// The value used if the writer chooses none.
     pub default_level: i32,
-    /// What else can be chosen.
+    /// Further options of the format.
     pub choices: &'static [Choice],
     pub(super) encoder: fn(&Settings) -> io::Result<Box<dyn BlockEncoder>>,
     /// The most bytes that a block of a given size can compress to.
@@ -251,14 +251,14 @@ mod tests {
     }
 
     #[test]
-    fn gzip_says_no_time_and_no_system_unless_asked() {
+    fn gzip_has_no_time_and_no_system_by_default() {
         let raw = sample();
         let plain = encoded(&GZIP, &GZIP.defaults(), &raw);
         assert_eq!(plain[..10], [0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 255]);
-        let asked = encoded(&GZIP, &Settings { level: 9, values: vec![0x0102_0304, 3] }, &raw);
-        assert_eq!(asked[..10], [0x1f, 0x8b, 8, 4, 4, 3, 2, 1, 2, 3]);
-        let header = member::Header::decode(asked.first_chunk().unwrap()).unwrap();
-        assert_eq!(header.comp_len as usize, asked.len());
+        let configured = encoded(&GZIP, &Settings { level: 9, values: vec![0x0102_0304, 3] }, &raw);
+        assert_eq!(configured[..10], [0x1f, 0x8b, 8, 4, 4, 3, 2, 1, 2, 3]);
+        let header = member::Header::decode(configured.first_chunk().unwrap()).unwrap();
+        assert_eq!(header.comp_len as usize, configured.len());
         assert_eq!((header.raw_len as usize, header.rows), (raw.len(), 5_000));
     }
 

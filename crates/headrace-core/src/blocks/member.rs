@@ -29,7 +29,7 @@ const START: [u8; 4] = [0x1f, 0x8b, 0x08, 0x04];
 const EXTRA: [u8; 6] = [24, 0, b'H', b'R', 20, 0];
 const FIRST_ROW_AT: usize = 28;
 
-/// What the header says.
+/// The header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header {
     /// Time of change, in seconds since the epoch.

@@ -47,7 +47,7 @@ pub enum Cause {
     Json {
         /// The byte of the line.
         offset: usize,
-        /// What is wrong, in words.
+        /// The error message.
         reason: String,
     },
     /// It was too long to be read.

@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_ended_is_an_error_and_not_a_wait() {
-        let mut workers = Workers::<u8, u8>::new([|_| panic!("as asked")]).unwrap();
+        let mut workers = Workers::<u8, u8>::new([|_| panic!("on purpose")]).unwrap();
         workers.give(1);
         assert!(workers.take().is_err());
         workers.give(2);

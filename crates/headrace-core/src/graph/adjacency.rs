@@ -132,7 +132,7 @@ impl GraphView {
         }
     }
 
-    /// What the delta calls a node.
+    /// The number of a node in the delta.
     fn in_delta(&mut self, node: u64, delta: &GraphIndex) -> Result<Option<u32>> {
         match self.place(node) {
             Place::Delta(number) => Ok(Some(number)),
@@ -143,14 +143,14 @@ impl GraphView {
         }
     }
 
-    /// What a node of the delta is called here.
+    /// The number here of a node of the delta.
     pub(super) fn named_here(&mut self, number: u32, delta: &GraphIndex) -> Result<u64> {
         delta.id(number, &mut self.text)?;
         let known = self.graph.base().find(&self.text)?;
         Ok(known.map_or(self.base_nodes() + u64::from(number), u64::from))
     }
 
-    /// What a predicate of the delta is called here.
+    /// The number here of a predicate of the delta.
     fn predicate_named_here(&mut self, number: u32, delta: &GraphIndex) -> Result<u32> {
         if let Some(&known) = self.predicates.get(&number) {
             return Ok(known);

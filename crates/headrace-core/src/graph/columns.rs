@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Edges between two questions whether to go on.
-const ASK_EVERY: usize = 1 << 16;
+const CHECK_EVERY: usize = 1 << 16;
 
 /// Texts behind each other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub struct Columns {
     pub predicates: Texts,
     /// The node that each edge comes from.
     pub from: Vec<u32>,
-    /// What each edge says.
+    /// The predicate of each edge.
     pub predicate: Vec<u32>,
     /// The node that each edge goes to.
     pub to: Vec<u32>,
@@ -96,7 +96,7 @@ pub fn columns(
         }
         columns.predicate.push(number);
         columns.offset.push(edge.offset);
-        if columns.offset.len().is_multiple_of(ASK_EVERY) && !go_on() {
+        if columns.offset.len().is_multiple_of(CHECK_EVERY) && !go_on() {
             return Ok(None);
         }
     }
@@ -122,7 +122,7 @@ fn list(
             for edge in edges.drain(..) {
                 let (offset, to, predicate) = (edge.offset, edge.node, edge.predicate);
                 into.push(Listed { offset, from, to, predicate });
-                if into.len().is_multiple_of(ASK_EVERY) && !go_on() {
+                if into.len().is_multiple_of(CHECK_EVERY) && !go_on() {
                     return Ok(false);
                 }
             }

@@ -1,7 +1,6 @@
 //! Edge scan: find the edges of some nodes by reading every edge.
 //!
-//! Used without an index, or when the nodes are so many that index lookups would cost more than
-//! one scan.
+//! Used without an index, or when one scan costs less than the index lookups of all the nodes.
 
 use std::collections::{HashMap, HashSet};
 

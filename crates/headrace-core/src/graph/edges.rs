@@ -58,7 +58,7 @@ impl EdgeRuns {
     /// that collects for one index has another `number`.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// An error of the operating system.
     pub fn new(directory: PathBuf, budget: usize, number: u32) -> Result<Self> {
         if number >= MOST_COLLECTORS {
             return Err(unusable(0, "too many collect edges at once"));
@@ -79,7 +79,7 @@ impl EdgeRuns {
     /// Add the edge of a row.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// An error of the operating system.
     pub fn push(&mut self, from: &[u8], predicate: &[u8], to: &[u8], offset: u64) -> Result<()> {
         if self.nodes.bytes() + self.predicates.bytes() >= self.budget {
             self.end_part()?;
@@ -106,7 +106,7 @@ impl EdgeRuns {
     /// Add the edges of an index whose rows begin before `below`.
     ///
     /// # Errors
-    /// What the operating system says; [`crate::ErrorKind::Sidecar`] where the index is damaged.
+    /// An error of the operating system; [`crate::ErrorKind::Sidecar`] where the index is damaged.
     pub fn keep(&mut self, graph: &GraphIndex, below: u64) -> Result<()> {
         self.end_part()?;
         let code = self.code();
@@ -178,7 +178,7 @@ impl EdgeRuns {
     /// Make ready for being written.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// An error of the operating system.
     pub fn finish(&mut self) -> Result<()> {
         self.end_part()?;
         self.nodes = Interner::default();

@@ -20,7 +20,7 @@ use crate::Result;
 const FIRST_TOGETHER: usize = 64;
 const MOST_TOGETHER: usize = 1 << 18;
 /// Edges and steps between two questions whether to go on.
-const ASK_EVERY: u32 = 1 << 12;
+const CHECK_EVERY: u32 = 1 << 12;
 
 /// The events to report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -95,7 +95,7 @@ pub struct Expansion {
     current: Option<Current>,
     swept: Swept,
     together: usize,
-    told: u64,
+    emitted: u64,
     truncated: bool,
     capped: u64,
 }
@@ -118,7 +118,7 @@ impl Expansion {
             current: None,
             swept: Swept::default(),
             together: FIRST_TOGETHER,
-            told: 0,
+            emitted: 0,
             truncated: false,
             capped: 0,
         }
@@ -156,10 +156,10 @@ impl Expansion {
             // Its id was that of steps that are gone.
             current.id = None;
         }
-        let mut asked = 0_u32;
+        let mut steps = 0_u32;
         while into.list().len() - begun < most && !self.truncated {
-            asked += 1;
-            if asked.is_multiple_of(ASK_EVERY) && !go_on() {
+            steps += 1;
+            if steps.is_multiple_of(CHECK_EVERY) && !go_on() {
                 break;
             }
             if let Some(seed) = self.seeds.pop() {
@@ -196,8 +196,8 @@ impl Expansion {
 
     /// Count one more node; false if the limit is reached.
     fn may_tell(&mut self) -> bool {
-        self.truncated |= self.options.limit == Some(self.told);
-        self.told += u64::from(!self.truncated);
+        self.truncated |= self.options.limit == Some(self.emitted);
+        self.emitted += u64::from(!self.truncated);
         !self.truncated
     }
 
@@ -234,7 +234,7 @@ impl Expansion {
         let Swept { found, first } = &mut self.swept;
         let Options { which, together, limit, .. } = &self.options;
         // Where few nodes are wanted, edges that lead to more of them are not looked at.
-        let wanted = limit.map_or(u64::MAX, |limit| limit.saturating_sub(self.told));
+        let wanted = limit.map_or(u64::MAX, |limit| limit.saturating_sub(self.emitted));
         let most = wanted.saturating_mul(2).min(*together);
         let swept = sweep(graph.base(), nodes, which, most, &mut self.places, found)?;
         found.reverse();
@@ -276,7 +276,7 @@ impl Expansion {
         // From the other end it was followed already, if that was looked at before.
         let before = matches!(known, Some(Visit::Reached(place)) if place < self.next);
         let again = before && self.options.which.direction == Direction::Both;
-        let told = match self.options.emit {
+        let is_emitted = match self.options.emit {
             Emit::Nodes => false,
             Emit::Edges => !again,
             Emit::Tree => known.is_none(),
@@ -285,8 +285,8 @@ impl Expansion {
         if known.is_none() && !self.may_tell() {
             return Ok(());
         }
-        let id = (told || known.is_none()).then(|| into.id_of(node));
-        if let Some(id) = id.filter(|_| told) {
+        let id = (is_emitted || known.is_none()).then(|| into.id_of(node));
+        if let Some(id) = id.filter(|_| is_emitted) {
             let other = other.1.unwrap_or_else(|| into.id_of(other.0));
             self.current.iter_mut().for_each(|current| current.id = Some(other));
             let (from, to) = if next.outgoing { (other, id) } else { (id, other) };

@@ -1,4 +1,4 @@
-//! What a graph index is of.
+//! Metadata of a graph index.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,11 +7,11 @@ use crate::sealed::{About, Lines, MadeOf};
 /// The fields of a row that make it an edge.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EdgeFields {
-    /// The node it comes from.
+    /// The field with the id of the node it leaves.
     pub from: String,
-    /// What it says; without such a field, all edges say the same: nothing.
+    /// The field with the predicate; without it, no edge has one.
     pub pred: Option<String>,
-    /// The node it goes to.
+    /// The field with the id of the node it enters.
     pub to: String,
 }
 
@@ -26,7 +26,7 @@ impl EdgeFields {
     }
 }
 
-/// What the index is of.
+/// Metadata of an index, stored as JSON in the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meta {
     /// The fields of an edge.
@@ -42,9 +42,9 @@ pub struct Meta {
     pub edges: u64,
     /// How many different predicates.
     pub predicates: u64,
-    /// All lines, and what became of those that are no edges.
+    /// Counts of the lines of the source: edges, and lines that are none.
     pub lines: Lines,
-    /// What it was made of, and how.
+    /// The source it was built from, and the options of the build.
     #[serde(flatten)]
     pub made_of: MadeOf,
 }

@@ -9,12 +9,12 @@ use super::{
 use crate::Result;
 
 /// Edges between two questions whether to go on.
-const ASK_EVERY: u64 = 1 << 12;
+const CHECK_EVERY: u64 = 1 << 12;
 
 /// An edge of a way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hop {
-    /// What the edge says.
+    /// The predicate of the edge.
     pub predicate: u32,
     /// The id of the node that it leads to.
     pub id: Vec<u8>,
@@ -33,7 +33,7 @@ pub enum Way {
     None,
     /// The graph has no such node: the first of both that it does not have.
     NoNode(Vec<u8>),
-    /// The caller asked to stop.
+    /// `go_on` returned false.
     Stopped,
 }
 
@@ -102,7 +102,7 @@ impl Search {
             let mut edges = Edges::of(adjacency, node, which)?;
             while let Some(followed) = edges.next(adjacency, which)? {
                 self.seen += 1;
-                if self.seen.is_multiple_of(ASK_EVERY) && !go_on() {
+                if self.seen.is_multiple_of(CHECK_EVERY) && !go_on() {
                     return Ok(None);
                 }
                 let other = followed.edge.node;

@@ -1,4 +1,4 @@
-//! What a graph is like as a whole.
+//! Statistics of a graph.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::{
 use crate::{Result, sealed::BaseDelta};
 
 /// Edges between two questions whether to go on.
-const ASK_EVERY: u64 = 1 << 16;
+const CHECK_EVERY: u64 = 1 << 16;
 
 /// How many edges nodes have, in one direction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -106,7 +106,7 @@ impl Counts {
                 view.advance(&mut cursor, &mut edges)?;
                 for edge in edges.drain(..) {
                     self.count(node, &edge);
-                    if self.edges.is_multiple_of(ASK_EVERY) && !go_on() {
+                    if self.edges.is_multiple_of(CHECK_EVERY) && !go_on() {
                         return Ok(false);
                     }
                 }

@@ -20,7 +20,7 @@ pub(super) struct Found {
     pub(super) node: u64,
     /// Which of the nodes that were swept the edge is of.
     pub(super) by: usize,
-    /// What the edge says.
+    /// The predicate of the edge.
     pub(super) predicate: u32,
     /// Where its row begins.
     pub(super) offset: u64,

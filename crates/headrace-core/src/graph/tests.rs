@@ -177,7 +177,7 @@ fn triples() -> impl Strategy<Value = Vec<Triple>> {
 
 fn ids(all: &[Triple]) -> Vec<String> {
     let mut ids: Vec<_> = all.iter().flat_map(|(from, _, to)| [from.clone(), to.clone()]).collect();
-    ids.push("nobody".into());
+    ids.push("unknown".into());
     ids.sort();
     ids.dedup();
     ids
@@ -313,7 +313,7 @@ proptest! {
                     if steps.list().is_empty() {
                         break;
                     }
-                    all.extend(steps.list().iter().map(|&step| told(step, &steps, &mut *view)));
+                    all.extend(steps.list().iter().map(|&step| owned(step, &steps, &mut *view)));
                     steps.clear();
                 }
                 prop_assert_eq!(&(all, expansion.truncated()), &expected);
@@ -337,8 +337,8 @@ proptest! {
         let seeds = [from.clone()];
         let tree =
             slow_expansion(&all, &seeds, hops, None, Direction::Out, Emit::Nodes, None, None).0;
-        let level = tree.iter().find_map(|told| match told {
-            Told::Node(id, level, _) if *id == to => Some(*level),
+        let level = tree.iter().find_map(|event| match event {
+            OwnedEvent::Node(id, level, _) if *id == to => Some(*level),
             _ => None,
         });
         match way {
@@ -367,7 +367,7 @@ proptest! {
         let delta = build_onto(Some((&known, false)), rows(&all).as_bytes(), PLAIN).1;
         let found = stats(&base_delta(&base, Some(&delta)), &|| true).unwrap().unwrap();
         let mut nodes = ids(&all);
-        nodes.retain(|id| id != "nobody");
+        nodes.retain(|id| id != "unknown");
         prop_assert_eq!((found.nodes, found.edges), (nodes.len() as u64, all.len() as u64));
         let most = |incoming| {
             nodes.iter().map(|id| slow_edges(&all, id, incoming).len() as u64).max().unwrap_or(0)
@@ -386,35 +386,37 @@ proptest! {
             );
             components += 1;
             largest = largest.max(steps.0.len() as u64);
-            left.retain(|id| !steps.0.iter().any(|told| matches!(told, Told::Node(other, ..) if other == id)));
+            left.retain(|id| !steps.0.iter().any(|event| matches!(event, OwnedEvent::Node(other, ..) if other == id)));
         }
         prop_assert_eq!((found.components, found.largest), (components, largest));
     }
 }
 
-/// A step in words.
+/// An event that owns its texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Told {
+enum OwnedEvent {
     Node(String, u32, Option<String>),
     Edge(String, String, String, bool),
 }
 
-fn told(step: Event, steps: &Events, view: &mut dyn Adjacency) -> Told {
+fn owned(step: Event, steps: &Events, view: &mut dyn Adjacency) -> OwnedEvent {
     let mut said = |number| {
         let mut bytes = Vec::new();
         view.predicate(number, &mut bytes).unwrap();
         text(&bytes)
     };
     match step {
-        Event::Node { id, level, via } => Told::Node(text(steps.text(id)), level, via.map(said)),
+        Event::Node { id, level, via } => {
+            OwnedEvent::Node(text(steps.text(id)), level, via.map(said))
+        }
         Event::Edge { from, predicate, to, leads, .. } => {
             let [from, to] = [from, to].map(|id| text(steps.text(id)));
-            Told::Edge(from, said(predicate), to, leads)
+            OwnedEvent::Edge(from, said(predicate), to, leads)
         }
     }
 }
 
-/// What an expansion tells of, by looking at all edges again and again.
+/// The events of an expansion, found by scanning all edges again and again.
 #[allow(clippy::too_many_arguments, reason = "each is an option")]
 fn slow_expansion(
     all: &[Triple],
@@ -425,7 +427,7 @@ fn slow_expansion(
     emit: Emit,
     limit: Option<u64>,
     most: Option<u64>,
-) -> (Vec<Told>, bool) {
+) -> (Vec<OwnedEvent>, bool) {
     let mut levels: BTreeMap<String, u32> = BTreeMap::new();
     let (mut queue, mut steps, mut done) = (VecDeque::new(), Vec::new(), Vec::<String>::new());
     let full =
@@ -436,7 +438,7 @@ fn slow_expansion(
                 return (steps, true);
             }
             levels.insert(seed.clone(), 0);
-            steps.push(Told::Node(seed.clone(), 0, None));
+            steps.push(OwnedEvent::Node(seed.clone(), 0, None));
             queue.push_back(seed.clone());
         }
     }
@@ -464,11 +466,11 @@ fn slow_expansion(
             }
             let again = direction == Direction::Both && done.contains(other);
             if (emit == Emit::Edges && !again) || (emit == Emit::Tree && new) {
-                steps.push(Told::Edge(from.clone(), predicate.clone(), to.clone(), new));
+                steps.push(OwnedEvent::Edge(from.clone(), predicate.clone(), to.clone(), new));
             }
             if new {
                 levels.insert(other.clone(), level + 1);
-                steps.push(Told::Node(other.clone(), level + 1, Some(predicate.clone())));
+                steps.push(OwnedEvent::Node(other.clone(), level + 1, Some(predicate.clone())));
                 queue.push_back(other.clone());
             }
         }
@@ -648,7 +650,7 @@ fn hostile_counts_and_offsets_do_no_harm() {
 }
 
 #[test]
-fn whoever_wants_to_stop_is_asked_also_where_nothing_new_is_reached() {
+fn an_expansion_can_be_stopped_where_it_reaches_nothing_new() {
     let edge = |number: u32| {
         let (from, to) = (number / 100, number % 100);
         (format!("n{from}"), "p".into(), format!("n{to}"))
@@ -659,9 +661,9 @@ fn whoever_wants_to_stop_is_asked_also_where_nothing_new_is_reached() {
         let mut view = GraphView::new(Arc::clone(&graph));
         let options = Options { together, ..Options::default() };
         let mut expansion = Expansion::new(&view, vec![b"n0".to_vec()], options);
-        let asked = std::cell::Cell::new(0);
+        let calls = std::cell::Cell::new(0);
         let stop = || {
-            asked.set(asked.get() + 1);
+            calls.set(calls.get() + 1);
             false
         };
         let (mut steps, mut reached) = (Events::default(), 0);
@@ -672,7 +674,7 @@ fn whoever_wants_to_stop_is_asked_also_where_nothing_new_is_reached() {
         }
         assert_eq!(reached, 100);
         // Edge by edge, 10,000 edges are followed; in a sweep, only nodes count.
-        assert_eq!(asked.get(), if together == 0 { 2 } else { 0 });
+        assert_eq!(calls.get(), if together == 0 { 2 } else { 0 });
     }
 }
 

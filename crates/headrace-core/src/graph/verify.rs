@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// Nodes between two questions whether to go on.
-const ASK_EVERY: u32 = 1 << 14;
+const CHECK_EVERY: u32 = 1 << 14;
 
 impl GraphIndex {
     /// Compare all of it with its checksums, and its tables with each other. False if `go_on`
@@ -27,7 +27,7 @@ impl GraphIndex {
         let mut sums = (0, 0);
         let mut before = None;
         for number in 0..tables.node_count {
-            if number % ASK_EVERY == 0 && !go_on() {
+            if number % CHECK_EVERY == 0 && !go_on() {
                 return Ok(false);
             }
             let at = tables.nodes + u64::from(number) * tables.node_bytes();

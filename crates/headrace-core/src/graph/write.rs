@@ -16,9 +16,9 @@ use crate::{
 };
 
 /// Records between two questions whether to go on.
-const ASK_EVERY: u64 = 1 << 16;
+const CHECK_EVERY: u64 = 1 << 16;
 
-/// What is to be written.
+/// The contents of the index to write.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The fields of an edge.
@@ -31,7 +31,7 @@ pub struct Plan {
     pub memory: usize,
     /// All lines of the source, by kind.
     pub lines: Lines,
-    /// What it is made of, and how; whether that is a delta is seen here.
+    /// The source and the options of the build, which also say whether it is a delta.
     pub made_of: MadeOf,
     /// See [`SourceHashes`](crate::sealed::SourceHashes).
     pub hashes: Vec<u64>,
@@ -46,7 +46,7 @@ pub enum Outcome {
     Written(Written),
     /// The requested version, or every version, is too small for it.
     NoRoom(&'static str),
-    /// The caller asked to stop.
+    /// `go_on` returned false.
     Stopped,
 }
 
@@ -68,10 +68,10 @@ pub struct Written {
 }
 
 /// Write the index of all edges that were collected to an empty file; with `base`, its delta.
-/// `go_on` is asked now and then.
+/// Stops when `go_on`, which is called now and then, returns false.
 ///
 /// # Errors
-/// What reading and writing say.
+/// Errors of reading and writing.
 pub fn write(
     collected: Vec<EdgeRuns>,
     base: Option<&BaseDelta<GraphIndex>>,
@@ -251,7 +251,7 @@ impl Edges {
                 node = next;
                 most_edges = most_edges.max(here);
                 seen += 1;
-                if seen.is_multiple_of(ASK_EVERY) && !go_on() {
+                if seen.is_multiple_of(CHECK_EVERY) && !go_on() {
                     return Ok(None);
                 }
             }
@@ -286,7 +286,7 @@ impl Edges {
             pool.push(record.key)?;
             id_offset += record.key.len() as u64;
             node += 1;
-            if node.is_multiple_of(ASK_EVERY) && !go_on() {
+            if node.is_multiple_of(CHECK_EVERY) && !go_on() {
                 return Ok(None);
             }
         }
@@ -321,7 +321,7 @@ fn length_of(text: &[u8]) -> u32 {
     u32::try_from(text.len()).unwrap_or(u32::MAX)
 }
 
-/// What a part calls a text, and what the index calls it.
+/// The number of a text in a part, and its number in the index.
 struct Translation {
     nodes: Vec<u32>,
     predicates: Vec<u32>,
@@ -340,7 +340,7 @@ fn number(runs: &[Runs], notes: &mut Sorter, go_on: &dyn Fn() -> bool) -> Result
         }
         notes.push([record.offset, texts.count - 1, 0])?;
         seen += 1;
-        if seen.is_multiple_of(ASK_EVERY) && !go_on() {
+        if seen.is_multiple_of(CHECK_EVERY) && !go_on() {
             return Ok(None);
         }
     }

@@ -8,11 +8,11 @@ use std::fmt;
 pub struct JsonError {
     /// Where in the line, in bytes. The line's length if the line ends too early.
     pub offset: usize,
-    /// What is wrong there.
+    /// The error message.
     pub reason: Reason,
 }
 
-/// What is wrong with a line.
+/// An error in a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     /// The line holds nothing but whitespace.

@@ -121,9 +121,9 @@ mod tests {
     use super::*;
 
     /// Learn the keys of a row such as `"a":"bc":`, then look for those of another.
-    fn found(learned: &str, asked: &str) -> Vec<Option<usize>> {
+    fn found(learned: &str, expected: &str) -> Vec<Option<usize>> {
         let mut hints = KeyHints::learning();
-        for (line, learning) in [(learned, true), (asked, false)] {
+        for (line, learning) in [(learned, true), (expected, false)] {
             hints.begin_row();
             let line = format!("{line}{}", " ".repeat(WIDTH));
             let mut at = 0;

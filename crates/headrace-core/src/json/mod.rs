@@ -1,4 +1,4 @@
-//! What a row must be, and walking through it.
+//! The check of a row, and the walk through it.
 //!
 //! A row is one JSON value of any kind, in UTF-8, exactly as RFC 8259 has it.
 //! What that document leaves open is decided here: a number may have any
@@ -35,7 +35,7 @@ pub const MAX_DEPTH: u32 = 1000;
 /// The longest text of a number. Every finite double written out in full is shorter.
 pub const MAX_NUMBER_BYTES: usize = 1100;
 
-/// How much a row may ask of those who read it.
+/// The limits on a row that is parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// The deepest nesting of arrays and objects; at most [`MAX_DEPTH`].
@@ -50,7 +50,7 @@ impl Default for Limits {
 
 /// Check a line in full: grammar, UTF-8, surrogates and limits.
 ///
-/// A blank line is an error here; ask [`is_blank`] first where it is not one.
+/// A blank line is an error here; check [`is_blank`] first where blank lines are allowed.
 ///
 /// ```
 /// # use headrace_core::json::{Limits, check};

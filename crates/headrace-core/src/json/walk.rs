@@ -36,8 +36,8 @@ pub trait Visitor {
         true
     }
 
-    /// Which values are wanted of the innermost object: what [`key`](Self::key) says is
-    /// asked once for all objects of a number.
+    /// The kind of the innermost object. [`key`](Self::key) is called once for each kind and its
+    /// result holds for all objects of that kind.
     #[inline]
     fn object_kind(&self) -> u32 {
         0

@@ -12,7 +12,7 @@ use super::{
 use crate::Result;
 
 /// Records between two questions whether to go on.
-const ASK_EVERY: u64 = 1 << 16;
+const CHECK_EVERY: u64 = 1 << 16;
 
 impl Continued<'_> {
     /// Whether the index has the rows of `runs`, each where its key leads, and no others. `None` if
@@ -75,7 +75,7 @@ impl<'a> Groups<'a> {
         let Some((hash, _)) = self.ahead else { return Ok(Next::End) };
         let mut group = Group { hash, ..Group::default() };
         while let Some((_, offset)) = self.ahead.filter(|ahead| ahead.0 == hash) {
-            if self.seen.is_multiple_of(ASK_EVERY) && !go_on() {
+            if self.seen.is_multiple_of(CHECK_EVERY) && !go_on() {
                 return Ok(Next::Stopped);
             }
             self.seen += 1;

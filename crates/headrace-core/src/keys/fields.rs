@@ -56,7 +56,7 @@ pub enum NoKey {
     Nested,
 }
 
-/// What a row is.
+/// The outcome of parsing a row.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Read<'a> {
     /// A record with this key.
@@ -174,7 +174,7 @@ impl KeyReader {
         })
     }
 
-    /// What kinds of values it was made of.
+    /// The kinds of the values it was made of.
     pub fn kinds(&self) -> &[Kind] {
         &self.kinds
     }

@@ -17,8 +17,8 @@ use crate::{
     },
 };
 
-/// What is looked at for one key, at most. Hashes can be made to collide; an input that does so
-/// makes us scan, which takes no longer than to scan.
+/// Limits on the rows that are compared for one key. An input can be made whose hashes collide; past
+/// these limits the file is scanned instead.
 #[derive(Clone, Copy)]
 pub(super) struct Bounds {
     /// Keys with one hash that are compared.
@@ -129,9 +129,9 @@ impl KeyIndex {
     }
 
     /// Whether a row whose key has the hash `row` can be behind a posting that was found for
-    /// the hash `asked`; if not, the index is not that of the source.
-    pub fn agrees(&self, asked: u64, row: u64) -> bool {
-        self.known_of(asked) == self.known_of(row)
+    /// the hash `wanted`; if not, the index is not that of the source.
+    pub fn agrees(&self, wanted: u64, row: u64) -> bool {
+        self.known_of(wanted) == self.known_of(row)
     }
 
     /// What of a hash the index has.

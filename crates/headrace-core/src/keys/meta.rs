@@ -1,4 +1,4 @@
-//! What a key index is of.
+//! Metadata of a key index.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ pub(super) const NEW_KEY: &str = "new_key";
 /// Of a last row without a newline: a row before has its key.
 pub(super) const KNOWN_KEY: &str = "known_key";
 
-/// What the index is of.
+/// Metadata of an index, stored as JSON in the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meta {
     /// The fields of the key.
@@ -22,13 +22,13 @@ pub struct Meta {
     pub records: u64,
     /// Different keys.
     pub keys: u64,
-    /// All lines, and what became of those without a key.
+    /// Counts of the lines of the source: rows with a key, and lines without.
     pub lines: Lines,
     /// Whether numbers that are the same double have the same key; if so, a query that compares
     /// doubles finds all of them. Not known of files that do not say so.
     #[serde(default)]
     pub plain_numbers: bool,
-    /// What it was made of, and how.
+    /// The source it was built from, and the options of the build.
     #[serde(flatten)]
     pub made_of: MadeOf,
 }

@@ -74,7 +74,8 @@ mod tests {
     #[test]
     fn a_request_has_the_text_of_the_rows_it_means() {
         let text = |json: &str, parts| {
-            Request::parse(json, parts, false).map(|asked| String::from_utf8(asked.key).unwrap())
+            Request::parse(json, parts, false)
+                .map(|request| String::from_utf8(request.key).unwrap())
         };
         assert_eq!(text("1.0", 1), Ok("1".into()));
         assert_eq!(Request::of_text("A"), Request::parse(r#""\u0041""#, 1, false).unwrap());
@@ -88,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_count_only_if_somebody_says_so() {
+    fn kinds_count_only_in_a_typed_request() {
         let coarse = Request::parse("1", 1, false).unwrap();
         assert!(coarse.is(b"1", &[Kind::String]) && coarse.is(b"1", &[Kind::Number]));
         let typed = Request::parse("1", 1, true).unwrap();

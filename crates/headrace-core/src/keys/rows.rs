@@ -15,7 +15,8 @@ use crate::{
 /// Read at first, at least and at most: about twice a row.
 const LEAST_READ: usize = 256;
 const FIRST_READ: usize = 1024;
-/// What lies between two rows is read with them, up to here: that takes less than to ask again.
+/// A gap of at most this many bytes between two rows is read with them, which costs less than a
+/// second read.
 const GAP: u64 = 4096;
 /// The most bytes of one read for rows that are near each other.
 const MOST_READ: u64 = 1 << 18;

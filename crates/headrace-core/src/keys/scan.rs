@@ -18,7 +18,7 @@ pub struct Skipped {
     pub offset: u64,
     /// `bad`, `missing`, `null`, `nested` or `too_long`.
     pub cause: &'static str,
-    /// What is wrong, in words.
+    /// The error message.
     pub reason: String,
 }
 
@@ -169,8 +169,8 @@ impl Wanted {
     /// Add the numbers of the requests that a row answers to `found`, with its offset.
     pub fn look_at(&self, row: &Row<'_>, scan: &mut KeyScan, found: &mut Vec<(usize, u64)>) {
         let Some(numbers) = scan.key(row).and_then(|key| self.by_key.get(key)) else { return };
-        let asked = numbers.iter().filter(|&&number| scan.is(&self.requests[number]));
-        found.extend(asked.map(|&number| (number, row.offset)));
+        let answered = numbers.iter().filter(|&&number| scan.is(&self.requests[number]));
+        found.extend(answered.map(|&number| (number, row.offset)));
     }
 
     /// Whether a row answers any of them.

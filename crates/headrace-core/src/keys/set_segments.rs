@@ -101,8 +101,8 @@ impl SetSegments {
     }
 
     /// See [`KeyIndex::agrees`].
-    pub fn agrees(&self, asked: u64, row: u64) -> bool {
-        self.known_of(asked) == self.known_of(row)
+    pub fn agrees(&self, wanted: u64, row: u64) -> bool {
+        self.known_of(wanted) == self.known_of(row)
     }
 
     /// What of a hash the index has: the segment, and what that knows.

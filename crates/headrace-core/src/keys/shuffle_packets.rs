@@ -51,7 +51,7 @@ impl Runs {
     /// Add the records of a packet.
     ///
     /// # Errors
-    /// What the operating system says; [`crate::ErrorKind::Sidecar`] where it is no packet.
+    /// An error of the operating system; [`crate::ErrorKind::Sidecar`] where it is no packet.
     pub fn add(&mut self, packet: &[u8]) -> Result<()> {
         let mut at = 0;
         while at < packet.len() {

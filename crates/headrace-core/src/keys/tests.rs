@@ -30,7 +30,7 @@ not json
 {"k":"a","n":5}
 {"k":1.0,"n":6}
 "#;
-const ASKED: [&str; 5] = [r#""a""#, r#""b""#, "1", r#""c""#, r#""1.0""#];
+const KEYS: [&str; 5] = [r#""a""#, r#""b""#, "1", r#""c""#, r#""1.0""#];
 
 fn fields() -> KeyFields {
     KeyFields::new(vec!["k".into()])
@@ -119,8 +119,8 @@ fn in_segments(
 }
 
 /// Where the rows with a key begin, by the index.
-fn found(index: &KeyIndex, data: &[u8], asked: &str) -> Result<Vec<u64>> {
-    let request = Request::parse(asked, 1, false).unwrap();
+fn found(index: &KeyIndex, data: &[u8], key: &str) -> Result<Vec<u64>> {
+    let request = Request::parse(key, 1, false).unwrap();
     let source = DataFile::new(data.to_vec());
     let size = data.len() as u64;
     let lookup = Lookup { file: &source, size, below: u64::MAX, max_line: 1 << 20 };
@@ -132,9 +132,8 @@ fn found(index: &KeyIndex, data: &[u8], asked: &str) -> Result<Vec<u64>> {
 }
 
 /// Where the rows that several keys lead to begin.
-fn candidates(index: &BaseDelta<SetSegments>, data: &[u8], asked: &[&str]) -> Result<Vec<u64>> {
-    let requests: Vec<_> =
-        asked.iter().map(|asked| Request::parse(asked, 1, false).unwrap()).collect();
+fn candidates(index: &BaseDelta<SetSegments>, data: &[u8], keys: &[&str]) -> Result<Vec<u64>> {
+    let requests: Vec<_> = keys.iter().map(|key| Request::parse(key, 1, false).unwrap()).collect();
     let source = DataFile::new(data.to_vec());
     let size = data.len() as u64;
     let lookup = Lookup { file: &source, size, below: u64::MAX, max_line: 1 << 20 };
@@ -148,8 +147,8 @@ fn candidates(index: &BaseDelta<SetSegments>, data: &[u8], asked: &[&str]) -> Re
 }
 
 /// The same, by looking at every row.
-fn scanned(data: &[u8], asked: &str) -> Vec<u64> {
-    let wanted = scan::Wanted::new(vec![Request::parse(asked, 1, false).unwrap()]);
+fn scanned(data: &[u8], key: &str) -> Vec<u64> {
+    let wanted = scan::Wanted::new(vec![Request::parse(key, 1, false).unwrap()]);
     let mut scan = KeyScan::new(fields(), Limits::default(), None);
     let mut stream = RowStream::new(data, 0, 0, u64::MAX, 1 << 20);
     let mut rows = Vec::new();
@@ -164,18 +163,18 @@ fn several_keys_lead_to_their_rows_in_file_order() {
     for version in [1, 2] {
         let index = base_delta(&index_of(ROWS.as_bytes(), version), None).unwrap();
         let mut expected: Vec<_> =
-            ASKED.iter().flat_map(|asked| scanned(ROWS.as_bytes(), asked)).collect();
+            KEYS.iter().flat_map(|key| scanned(ROWS.as_bytes(), key)).collect();
         expected.sort_unstable();
         expected.dedup();
         assert!(!expected.is_empty());
-        assert_eq!(candidates(&index, ROWS.as_bytes(), &ASKED).unwrap(), expected);
+        assert_eq!(candidates(&index, ROWS.as_bytes(), &KEYS).unwrap(), expected);
         let none = [Request::of_text("nothing that is there")];
         assert_eq!(index.candidates(&none, 0).unwrap().unwrap().offsets(), [0; 0]);
-        let request = [Request::parse(ASKED[0], 1, false).unwrap()];
+        let request = [Request::parse(KEYS[0], 1, false).unwrap()];
         assert!(index.candidates(&request, 0).unwrap().is_none());
         // A source whose rows have other keys.
         let other = ROWS.replace(['1', '7', 'a', 'b', 'c'], "9");
-        assert!(candidates(&index, other.as_bytes(), &ASKED).is_err());
+        assert!(candidates(&index, other.as_bytes(), &KEYS).is_err());
     }
 }
 
@@ -186,9 +185,9 @@ fn both_versions_find_what_a_scan_finds() {
         assert_eq!(index.version(), version);
         assert_eq!((index.meta().records, index.meta().keys), (6, 3));
         assert!(index.verify(&|| true).unwrap());
-        for asked in ASKED {
-            let rows = found(&index, ROWS.as_bytes(), asked).unwrap();
-            assert_eq!(rows, scanned(ROWS.as_bytes(), asked), "version {version}: {asked}");
+        for key in KEYS {
+            let rows = found(&index, ROWS.as_bytes(), key).unwrap();
+            assert_eq!(rows, scanned(ROWS.as_bytes(), key), "version {version}: {key}");
         }
         assert_eq!(found(&index, ROWS.as_bytes(), r#""a""#).unwrap(), [0, 82]);
     }
@@ -234,14 +233,14 @@ fn flipped_bits_of_a_large_index_never_hide_a_row_or_give_another() {
     for version in [1, 2] {
         let bytes = index_of(data.as_bytes(), version);
         assert!(bytes.len() > 4 * 4096);
-        let asked = ["\"key 0\"", "\"key 17\"", "\"key 2999\"", "\"none\""];
-        let expected = asked.map(|asked| scanned(data.as_bytes(), asked));
+        let keys = ["\"key 0\"", "\"key 17\"", "\"key 2999\"", "\"none\""];
+        let expected = keys.map(|key| scanned(data.as_bytes(), key));
         for bit in (0..bytes.len() * 8).step_by(997) {
             let mut flipped = bytes.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
             let Ok(index) = open(&flipped) else { continue };
-            for (asked, expected) in asked.iter().zip(&expected) {
-                if let Ok(rows) = found(&index, data.as_bytes(), asked) {
+            for (key, expected) in keys.iter().zip(&expected) {
+                if let Ok(rows) = found(&index, data.as_bytes(), key) {
                     assert_eq!(rows, *expected, "bit {bit}");
                 }
             }
@@ -346,17 +345,17 @@ fn two_keys_with_one_hash_are_two_keys() {
 }
 
 #[test]
-fn somebody_who_makes_hashes_equal_makes_us_scan() {
+fn keys_of_equal_hashes_are_refused_so_that_a_scan_finds_them() {
     let row = |key: &str| format!("{{\"k\":\"{key}\"}}\n");
-    let [asked, other] = ["MJy%9I<{", "c_3Yal$"];
-    let data = row(asked) + &row(other).repeat(3);
+    let [key, other] = ["MJy%9I<{", "c_3Yal$"];
+    let data = row(key) + &row(other).repeat(3);
     let mut index = open(&index_of(data.as_bytes(), 1)).unwrap();
     index.bounds.equal = 1;
-    // Which of both comes first is their business.
+    // Either key may come first.
     let refused = |key: &str| found(&index, data.as_bytes(), &format!("{key:?}")).is_err();
-    assert!(refused(asked) || refused(other));
+    assert!(refused(key) || refused(other));
     let mut index = open(&index_of(data.as_bytes(), 2)).unwrap();
-    let rows = |index: &KeyIndex| found(index, data.as_bytes(), &format!("{asked:?}"));
+    let rows = |index: &KeyIndex| found(index, data.as_bytes(), &format!("{key:?}"));
     index.bounds.in_vain = 3;
     assert_eq!(rows(&index).unwrap(), [0]);
     index.bounds.in_vain = 2;
@@ -374,9 +373,9 @@ proptest! {
         let data = rows_with(&keys);
         let index = open(&index_of(data.as_bytes(), version)).unwrap();
         prop_assert!(index.verify(&|| true).unwrap());
-        for asked in keys.iter().filter(|key| Request::parse(key, 1, false).is_ok()) {
-            let rows = found(&index, data.as_bytes(), asked).unwrap();
-            prop_assert_eq!(rows, scanned(data.as_bytes(), asked));
+        for key in keys.iter().filter(|key| Request::parse(key, 1, false).is_ok()) {
+            let rows = found(&index, data.as_bytes(), key).unwrap();
+            prop_assert_eq!(rows, scanned(data.as_bytes(), key));
         }
     }
 
@@ -398,9 +397,9 @@ proptest! {
         put_checksums(&mut bytes);
         if let Ok(index) = open(&bytes) {
             let _ = index.verify(&|| true);
-            for asked in ASKED {
-                let rows = found(&index, ROWS.as_bytes(), asked).unwrap_or_default();
-                let all = scanned(ROWS.as_bytes(), asked);
+            for key in KEYS {
+                let rows = found(&index, ROWS.as_bytes(), key).unwrap_or_default();
+                let all = scanned(ROWS.as_bytes(), key);
                 prop_assert!(rows.iter().all(|row| all.contains(row)), "a wrong row");
             }
         }

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Postings between two questions whether to go on.
-const ASK_EVERY: u64 = 1 << 16;
+const CHECK_EVERY: u64 = 1 << 16;
 
 impl KeyIndex {
     /// Compare all of it with its checksums, and its tables with each other. False if `go_on`
@@ -32,7 +32,7 @@ impl KeyIndex {
         let keys = u64::from(self.header.keys);
         let (mut before, mut first) = (None, 0);
         for number in 0..keys {
-            if number % ASK_EVERY == 0 && !go_on() {
+            if number % CHECK_EVERY == 0 && !go_on() {
                 return Ok(false);
             }
             let entry = self.entry(texts, number)?;
@@ -64,7 +64,7 @@ impl KeyIndex {
     fn verify_compact(&self, compact: Compact, go_on: &dyn Fn() -> bool) -> Result<bool> {
         let mut begins = 0;
         for bucket in 0..1 << compact.bucket_bits {
-            if bucket % (ASK_EVERY / 64) == 0 && !go_on() {
+            if bucket % (CHECK_EVERY / 64) == 0 && !go_on() {
                 return Ok(false);
             }
             let numbers = self.bucket(compact, bucket)?;

@@ -19,9 +19,9 @@ use crate::{
 };
 
 /// Records between two questions whether to go on.
-const ASK_EVERY: u64 = 1 << 16;
+const CHECK_EVERY: u64 = 1 << 16;
 
-/// What is to be written.
+/// The contents of the index to write.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The fields of the key.
@@ -34,7 +34,7 @@ pub struct Plan {
     pub lines: Lines,
     /// Whether numbers that are the same double have the same key.
     pub plain_numbers: bool,
-    /// What it is made of, and how; whether that is a delta is seen here.
+    /// The source and the options of the build, which also say whether it is a delta.
     pub made_of: MadeOf,
     /// See [`SourceHashes`](crate::sealed::SourceHashes).
     pub hashes: Vec<u64>,
@@ -53,7 +53,7 @@ pub enum Outcome {
     NoRoom(&'static str),
     /// The index that is continued has too few bits of its hashes for the new number of rows.
     NoBits,
-    /// The caller asked to stop.
+    /// `go_on` returned false.
     Stopped,
 }
 
@@ -87,10 +87,10 @@ pub struct Duplicate {
 const BITS_TO_SPARE: u32 = 2;
 
 /// Write the index of all records of `runs`, and of what is kept of another, to an empty file.
-/// `go_on` is asked now and then.
+/// Stops when `go_on`, which is called now and then, returns false.
 ///
 /// # Errors
-/// What reading and writing say.
+/// Errors of reading and writing.
 pub fn write(
     runs: &mut [Runs],
     kept: Option<&Continued<'_>>,
@@ -300,7 +300,7 @@ pub(super) fn each(
     while let Some((record, same)) = merge.next()? {
         visit(&record, same)?;
         seen += 1;
-        if seen.is_multiple_of(ASK_EVERY) && !go_on() {
+        if seen.is_multiple_of(CHECK_EVERY) && !go_on() {
             return Ok(false);
         }
     }

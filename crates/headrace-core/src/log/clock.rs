@@ -18,18 +18,18 @@ pub enum Late {
     Milliseconds(u64),
 }
 
-/// What a record says of its time.
+/// The time that a log extracts from a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum EventTime {
     /// The log extracts no times.
-    Unasked,
-    /// None that is a whole number.
-    Nothing,
-    /// The time that was extracted.
+    NotExtracted,
+    /// The record has no time that is a whole number.
+    Missing,
+    /// Milliseconds.
     Time(i64),
 }
 
-/// What is known of the times of a log, and of those of the current file.
+/// The times of a log and of its current file so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
     /// How order is kept.
@@ -53,17 +53,17 @@ impl Clock {
     /// The time of the next line, which was written at `created`, and whether it is extracted.
     ///
     /// ```
-    /// # use headrace_core::log::{Clock, Late, Told};
+    /// # use headrace_core::log::{Clock, Late, EventTime};
     /// let mut clock = Clock::new(Late::Milliseconds(10));
-    /// assert_eq!(clock.time(Told::Time(500), 900), (500, true));
-    /// assert_eq!(clock.time(Told::Time(100), 901), (901, false)); // too late
+    /// assert_eq!(clock.time(EventTime::Time(500), 900), (500, true));
+    /// assert_eq!(clock.time(EventTime::Time(100), 901), (901, false)); // too late
     /// ```
-    pub fn time(&mut self, told: Told, created: i64) -> (i64, bool) {
-        let believed = match told {
-            Told::Time(time) if self.believes(time) => Some(time),
+    pub fn time(&mut self, extracted: EventTime, created: i64) -> (i64, bool) {
+        let believed = match extracted {
+            EventTime::Time(time) if self.believes(time) => Some(time),
             _ => None,
         };
-        self.fallbacks += u64::from(told != Told::Unasked && believed.is_none());
+        self.fallbacks += u64::from(extracted != EventTime::NotExtracted && believed.is_none());
         let time = believed.unwrap_or(match self.late {
             Late::Any => created,
             Late::Milliseconds(_) => self.last.map_or(created, |last| created.max(last)),

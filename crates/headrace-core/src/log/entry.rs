@@ -22,7 +22,7 @@ pub const ENTRY_BYTES: usize = 56;
 
 const CHECKED: usize = ENTRY_BYTES - 4;
 
-/// What else is known of a line.
+/// Flags of a line.
 pub mod flag {
     /// It ends with `\r\n`.
     pub const CRLF: u8 = 1;
@@ -36,7 +36,7 @@ pub mod flag {
     pub const ALL: u8 = 15;
 }
 
-/// What an index says of a line.
+/// The entry of a line in an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The first byte.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use memchr::memchr_iter;
 
-use super::{Clock, ENTRY_BYTES, Entry, Place, Told, flag, moment::milliseconds};
+use super::{Clock, ENTRY_BYTES, Entry, EventTime, Place, flag, moment::milliseconds};
 use crate::{
     json::{self, Limits},
     query::{Output, Program, Reading, RowQuery, Watch, Writing},
@@ -31,18 +31,18 @@ pub struct Refusal {
     pub position: usize,
     /// The byte that is wrong, counted from the beginning of the line.
     pub offset: usize,
-    /// What is wrong, in words.
+    /// The error message.
     pub reason: String,
 }
 
-/// What is known of a line before it is written.
+/// The facts of a line before it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Line {
     /// Behind its newline, counted from the first of the lines.
     end: u64,
     checksum: u32,
     flags: u8,
-    told: Told,
+    event_time: EventTime,
 }
 
 /// Lines one after the other.
@@ -52,7 +52,7 @@ pub struct Lines {
 }
 
 impl Checking {
-    /// Lines have up to `max_line` bytes without their newline; `time` asks them for a time.
+    /// Lines have up to `max_line` bytes without their newline; `time` extracts their times.
     pub fn new(
         limits: Limits,
         max_line: usize,
@@ -76,7 +76,7 @@ impl Checking {
     ///
     /// # Errors
     /// The byte at which it is no record, and why.
-    pub fn line(&mut self, content: &[u8]) -> Result<(u8, Told), (usize, String)> {
+    pub fn line(&mut self, content: &[u8]) -> Result<(u8, EventTime), (usize, String)> {
         if content.len() > self.max_line {
             let reason =
                 format!("{} bytes long, over the limit of {}", content.len(), self.max_line);
@@ -84,27 +84,27 @@ impl Checking {
         }
         let crlf = if content.ends_with(b"\r") { flag::CRLF } else { 0 };
         if json::is_blank(content) {
-            return Ok((crlf | flag::BLANK, Told::Unasked));
+            return Ok((crlf | flag::BLANK, EventTime::NotExtracted));
         }
         if let Some(extractor) = &mut self.time {
             return Ok((crlf, extractor.time(content)?));
         }
         match json::check(content, &self.limits) {
-            Ok(()) => Ok((crlf, Told::Unasked)),
+            Ok(()) => Ok((crlf, EventTime::NotExtracted)),
             Err(error) => Err((error.offset, error.reason.to_string())),
         }
     }
 }
 
 impl Extractor {
-    /// Check a record in full and ask it for its time.
-    fn time(&mut self, content: &[u8]) -> Result<Told, (usize, String)> {
+    /// Check a record in full and extract its time.
+    fn time(&mut self, content: &[u8]) -> Result<EventTime, (usize, String)> {
         self.answer.clear();
         let row = Row::new(0, 0, content);
         match self.run.row(row, &mut self.answer) {
-            Ok(()) => Ok(milliseconds(&self.answer).map_or(Told::Nothing, Told::Time)),
-            // The record is good, only the question makes no sense of it.
-            Err(refusal) if refusal.span.is_some() => Ok(Told::Nothing),
+            Ok(()) => Ok(milliseconds(&self.answer).map_or(EventTime::Missing, EventTime::Time)),
+            // The record is valid; the query of the time failed on it.
+            Err(refusal) if refusal.span.is_some() => Ok(EventTime::Missing),
             Err(refusal) => {
                 let offset = usize::try_from(refusal.offset).unwrap_or(content.len());
                 Err((offset, refusal.reason))
@@ -138,9 +138,9 @@ impl Lines {
     /// # Errors
     /// The byte at which it is no record, and why.
     pub fn add(&mut self, line: &[u8], checking: &mut Checking) -> Result<(), (usize, String)> {
-        let (flags, told) = checking.line(&line[..line.len() - 1])?;
+        let (flags, event_time) = checking.line(&line[..line.len() - 1])?;
         let end = self.bytes() + line.len() as u64;
-        self.lines.push(Line { end, checksum: crc32c::crc32c(line), flags, told });
+        self.lines.push(Line { end, checksum: crc32c::crc32c(line), flags, event_time });
         Ok(())
     }
 
@@ -203,7 +203,7 @@ impl Lines {
         // Where the file would have begun if all of these lines were in it.
         let mut begin = self.end_of(start);
         for line in lines {
-            let (time, extracted) = clock.time(line.told, created);
+            let (time, extracted) = clock.time(line.event_time, created);
             let rows = place.rows.checked_add(1)?;
             let entry = Entry {
                 start: place.end,

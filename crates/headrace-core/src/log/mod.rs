@@ -28,7 +28,7 @@ mod tests;
 
 pub use by_time::{select, span};
 pub use checked::{CheckedFile, CheckedRead, SegmentEntries};
-pub use clock::{Clock, Late, Told};
+pub use clock::{Clock, EventTime, Late};
 pub use entry::{ENTRY_BYTES, Entry, HEADER_BYTES, Place, flag};
 pub use lines::{Checking, Lines, Refusal};
 pub use merge::{Form, Limit, Merge, Merged, PICK_BYTES, Pause};

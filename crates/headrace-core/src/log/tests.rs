@@ -96,24 +96,24 @@ fn lines_are_cut_where_a_file_is_full() {
 #[test]
 fn times_go_forward_or_are_not_believed() {
     let mut strict = Clock::new(Late::Milliseconds(0));
-    assert_eq!(strict.time(Told::Time(50), 900), (50, true));
-    assert_eq!(strict.time(Told::Time(49), 900), (900, false));
-    assert_eq!(strict.time(Told::Nothing, 800), (900, false), "writing does not go back");
-    assert_eq!(strict.time(Told::Time(i64::MAX), 901), (901, false));
-    assert_eq!(strict.time(Told::Time(50), 902), (50, true), "equal is in order");
-    assert_eq!(strict.time(Told::Unasked, 903), (903, false), "no times are extracted");
+    assert_eq!(strict.time(EventTime::Time(50), 900), (50, true));
+    assert_eq!(strict.time(EventTime::Time(49), 900), (900, false));
+    assert_eq!(strict.time(EventTime::Missing, 800), (900, false), "writing does not go back");
+    assert_eq!(strict.time(EventTime::Time(i64::MAX), 901), (901, false));
+    assert_eq!(strict.time(EventTime::Time(50), 902), (50, true), "equal is in order");
+    assert_eq!(strict.time(EventTime::NotExtracted, 903), (903, false), "no times are extracted");
     assert_eq!((strict.fallbacks, strict.span), (3, Some((50, 903))));
     assert_eq!((strict.last, strict.latest_extracted), (Some(903), Some(50)));
 
     let mut tolerant = Clock::new(Late::Milliseconds(10));
-    let times = [100, 90, 89, 101].map(|time| tolerant.time(Told::Time(time), 7).1);
+    let times = [100, 90, 89, 101].map(|time| tolerant.time(EventTime::Time(time), 7).1);
     assert_eq!(times, [true, true, false, true]);
 
     let mut any = Clock::new(Late::Any);
-    assert_eq!(any.time(Told::Time(100), 0), (100, true));
-    assert_eq!(any.time(Told::Time(-5), 0), (-5, true));
-    assert_eq!(any.time(Told::Unasked, 3), (3, false));
-    assert_eq!(any.time(Told::Unasked, 2), (2, false));
+    assert_eq!(any.time(EventTime::Time(100), 0), (100, true));
+    assert_eq!(any.time(EventTime::Time(-5), 0), (-5, true));
+    assert_eq!(any.time(EventTime::NotExtracted, 3), (3, false));
+    assert_eq!(any.time(EventTime::NotExtracted, 2), (2, false));
 }
 
 fn scanned(data: &[u8]) -> (u64, usize, Stop) {

@@ -7,7 +7,7 @@
 
 use super::{
     Arg, ExprId, Keep, Output, Program, Reduction, Stage,
-    keyed::Asked,
+    keyed::KeyedPlan,
     program::{Const, Expr, Item, Member, Part},
 };
 use crate::value::{LaneId, Lanes};
@@ -46,14 +46,14 @@ pub(super) fn of_stream(stages: &[Stage], reduction: Reduction) -> Lanes {
 }
 
 /// The lanes that elements with keys are made of.
-pub(super) fn of_keyed(asked: &Asked) -> Lanes {
+pub(super) fn of_keyed(plan: &KeyedPlan) -> Lanes {
     let mut demand = Demand::new();
-    let element = through(&asked.stages, Some(Lanes::ROW), &mut demand);
-    if let Some(key) = &asked.key {
+    let element = through(&plan.stages, Some(Lanes::ROW), &mut demand);
+    if let Some(key) = &plan.key {
         Follower::new(key, element, &mut demand).read_all(key.root());
     }
-    let element = through(&asked.then, element, &mut demand);
-    if asked.compact {
+    let element = through(&plan.then, element, &mut demand);
+    if plan.compact {
         demand.read(element);
     } else {
         demand.write(element);
@@ -61,7 +61,7 @@ pub(super) fn of_keyed(asked: &Asked) -> Lanes {
     demand.lanes
 }
 
-/// What comes out of stages.
+/// Follow the elements through the stages.
 fn through(stages: &[Stage], mut element: Followed, demand: &mut Demand) -> Followed {
     for stage in stages {
         match stage {
@@ -149,7 +149,7 @@ impl<'p, 'd> Follower<'p, 'd> {
         None
     }
 
-    /// What an expression gives.
+    /// Follow the value of an expression.
     fn value(&mut self, id: ExprId) -> Followed {
         self.demand.steps += 1;
         if self.demand.steps > MAX_STEPS {
@@ -233,7 +233,7 @@ impl<'p, 'd> Follower<'p, 'd> {
         }
     }
 
-    /// What each element of an expression is.
+    /// Follow each element of an expression.
     fn elements(&mut self, id: ExprId) -> Followed {
         let program = self.program;
         match &program.exprs[id as usize] {

@@ -9,7 +9,7 @@ use super::ExprId;
 pub struct Fault {
     /// The expression that could not be evaluated, once it is known.
     pub expr: Option<ExprId>,
-    /// What is wrong, in words.
+    /// The error message.
     pub reason: String,
 }
 

@@ -1,6 +1,6 @@
 //! Framed lines: a key, a separator, and the JSON behind it.
 
-/// What a payload of `null` means.
+/// The meaning of a payload of `null`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NullPayload {
     /// There is no record: the line is skipped.
@@ -16,7 +16,7 @@ pub enum NullPayload {
 pub struct Frame {
     /// What stands between key and payload; what is behind the first one is the payload.
     pub separator: Vec<u8>,
-    /// What a payload of `null` means.
+    /// The meaning of a payload of `null`.
     pub null_payload: NullPayload,
 }
 

@@ -19,13 +19,13 @@ use crate::{
     value::{Document, Kept, Value, values_of, write_json, write_order_key},
 };
 
-/// The stages and the key.
-pub struct Asked {
-    /// What rows go through.
+/// The stages that rows go through, and the key of what comes out.
+pub struct KeyedPlan {
+    /// The stages that rows go through.
     pub stages: Vec<Stage>,
-    /// The key of an element, if one is wanted.
+    /// The key of an element; none for elements without keys.
     pub key: Option<Program>,
-    /// What it goes through afterwards.
+    /// The stages after the key was computed.
     pub then: Vec<Stage>,
     /// Whether a key is an array of several, each of which is falling or rising; none if it is one.
     pub falling: Vec<bool>,
@@ -74,16 +74,16 @@ pub struct KeyedRows {
     watch: Watch,
     arena: Bump,
     keyed: Keyed,
-    /// What was counted so far; a row is used if elements of it come out of the stages, even if
+    /// The counts so far; a row is used if elements of it come out of the stages, even if
     /// they fail later.
     pub counts: StreamCounts,
 }
 
 impl KeyedRows {
     /// A run that has seen no rows.
-    pub fn new(asked: Asked, reading: Reading, watch: impl Fn() -> Watch) -> Self {
-        let lanes = demand::of_keyed(&asked);
-        let Asked { stages, key, then, falling, joins, compact } = asked;
+    pub fn new(plan: KeyedPlan, reading: Reading, watch: impl Fn() -> Watch) -> Self {
+        let lanes = demand::of_keyed(&plan);
+        let KeyedPlan { stages, key, then, falling, joins, compact } = plan;
         Self {
             stages: Stages::new(stages, watch()),
             then: Stages::new(then, watch()),
@@ -155,7 +155,7 @@ impl KeyedRows {
                 // The query fails, but whether the row does depends on the stages alone.
                 return Ok(Flow::Continue);
             }
-            let found = match key.as_ref().map(|key| asked(key, element, known, arena, watch)) {
+            let found = match key.as_ref().map(|key| evaluate(key, element, known, arena, watch)) {
                 Some(Err(failed)) => {
                     late = Some(failed);
                     return Ok(Flow::Continue);
@@ -204,7 +204,7 @@ pub(super) fn write_key<'r>(
 /// Where in the query something failed, and why.
 type Late = (Option<(u32, u32)>, String);
 
-fn asked<'r>(
+fn evaluate<'r>(
     key: &Program,
     element: Value<'r>,
     known: Known<'r>,

@@ -24,7 +24,7 @@ pub struct Place<'r> {
     pub row: u64,
 }
 
-/// The file whose rows are asked, and what is before the rows whose numbers they have.
+/// The file that the query reads, and the lines and rows before it that count as well.
 pub struct Input {
     /// The name of the file.
     pub file: Arc<str>,

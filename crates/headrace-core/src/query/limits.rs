@@ -23,32 +23,33 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// The most expressions between two looks at the clock.
 const MAX_PACE: u32 = 1024;
 
-/// Asks now and then whether to go on, for as many rows as it is given along to.
+/// Checks now and then whether a run is to stop; one watch serves all rows of a run.
 pub struct Watch {
     stop: Box<dyn Fn() -> bool + Send>,
     stopped: Cell<bool>,
     /// Expressions up to the next look at the clock, and between the next two.
     left: Cell<u32>,
     pace: Cell<u32>,
-    asked: Cell<Option<Instant>>,
+    last_check: Cell<Option<Instant>>,
 }
 
 impl Watch {
-    /// A watch that ends everything once `stop` says so. It is asked some twenty times a second.
+    /// A watch that ends the run once `stop` returns true; `stop` is called about twenty times a
+    /// second.
     pub fn new(stop: impl Fn() -> bool + Send + 'static) -> Self {
         Self {
             stop: Box::new(stop),
             stopped: Cell::new(false),
             left: Cell::new(0),
             pace: Cell::new(1),
-            asked: Cell::new(None),
+            last_check: Cell::new(None),
         }
     }
 
     /// Count one expression.
     ///
     /// # Errors
-    /// It is time to end, and from then on it always is: no `try` goes on behind it.
+    /// `stop` returned true; from then on every call fails, so that no `try` goes on.
     #[inline]
     pub(super) fn step(&self) -> Result<(), Fault> {
         match self.left.get().checked_sub(1) {
@@ -75,17 +76,17 @@ impl Watch {
         self.left.set(self.left.get().saturating_sub(expressions));
     }
 
-    /// Look at the clock, and ask if it is time to. The pace doubles from 1 after each asking,
-    /// so that it stays slow where single expressions take long.
+    /// Look at the clock, and call `stop` if it is due. The pace starts at 1 after each call and
+    /// doubles, so that it stays slow where single expressions take long.
     #[cold]
     fn look(&self) -> Result<(), Fault> {
         let now = Instant::now();
-        let asked = self.asked.get().unwrap_or(now);
-        self.asked.set(Some(asked));
-        if now - asked < PATIENCE {
+        let last_check = self.last_check.get().unwrap_or(now);
+        self.last_check.set(Some(last_check));
+        if now - last_check < PATIENCE {
             self.pace.set((2 * self.pace.get()).min(MAX_PACE));
         } else {
-            self.asked.set(Some(now));
+            self.last_check.set(Some(now));
             self.pace.set(1);
             self.stopped.set(self.stopped.get() || (self.stop)());
         }
@@ -97,7 +98,7 @@ impl Watch {
     }
 }
 
-/// What the values of one row may take at most.
+/// The limit on the memory for the values of one row.
 const MAX_BYTES: usize = 1 << 30;
 
 /// A large row may take more: its values are some times as large as its text.
@@ -300,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_told_to_stop_does_not_go_on() {
+    fn a_watch_that_stops_stays_stopped() {
         let watch = Watch::new(|| true);
         let begun = Instant::now();
         while watch.step().is_ok() {

@@ -38,7 +38,7 @@ pub use fault::Fault;
 pub use format_spec::FormatSpec;
 pub use frame::{Frame, NullPayload};
 pub use join::{JoinKind, JoinTable, Keep};
-pub use keyed::{Asked, Keyed, KeyedRows, Texts};
+pub use keyed::{Keyed, KeyedPlan, KeyedRows, Texts};
 pub use known::{Input, Known, Place};
 pub use limits::Watch;
 pub use machine::{Evaluated, Flow, Machine, Sink};

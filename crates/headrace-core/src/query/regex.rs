@@ -11,7 +11,7 @@ const MAX_LENGTH: usize = 100_000;
 /// Compile a pattern.
 ///
 /// # Errors
-/// What is wrong with the pattern, in one line.
+/// The error in the pattern, on one line.
 pub(super) fn compile(pattern: &str) -> Result<Regex, String> {
     if pattern.len() > MAX_LENGTH {
         return Err(format!("the pattern is longer than {MAX_LENGTH} bytes"));

@@ -21,7 +21,7 @@ pub struct Reading {
     pub whole: bool,
 }
 
-/// What a row is.
+/// The outcome of parsing a row.
 pub(super) enum Parsed<'r> {
     /// A document, and where it begins in the source.
     Document(&'r Document<'r>, u64),

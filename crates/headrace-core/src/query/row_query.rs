@@ -51,7 +51,7 @@ pub struct Refusal {
     pub offset: u64,
     /// Where in the query, if the row itself is good.
     pub span: Option<(u32, u32)>,
-    /// What is wrong, in words.
+    /// The error message.
     pub reason: String,
 }
 
@@ -78,7 +78,7 @@ pub struct RowQuery {
     watch: Watch,
     arena: Bump,
     lines: u64,
-    /// What was counted so far.
+    /// The counts so far.
     pub counts: Counts,
 }
 
@@ -137,7 +137,7 @@ impl RowQuery {
     /// Append the lines for a row to `out`.
     ///
     /// # Errors
-    /// Why there are none; the row is counted as skipped and the next can be asked.
+    /// Why the row has no lines. It is counted as skipped; the next row can follow.
     pub fn row(&mut self, row: Row<'_>, out: &mut Vec<u8>) -> Result<(), Refusal> {
         self.counts.rows += 1;
         let before = out.len();
@@ -208,7 +208,7 @@ impl RowQuery {
     }
 }
 
-/// What a row gave.
+/// The result of a row.
 enum Written {
     Lines(u64),
     Blank,

@@ -197,7 +197,7 @@ impl<'r> Passing<'_, 'r> {
         let passes = match stage {
             Stage::Each(program) => return self.each(program, rest, at, element, sink),
             Stage::Distinct(program, seen) => {
-                let key = self.asked(program, element).map_err(failed)?;
+                let key = self.evaluate(program, element).map_err(failed)?;
                 let mut text = Vec::new();
                 write_canonical(key, &mut text, arena);
                 let bytes = text.len() as u64;
@@ -236,7 +236,7 @@ impl<'r> Passing<'_, 'r> {
             }
             Stage::Join(join) => return self.join(join, rest, at, element, sink),
             Stage::Table(program, table) => {
-                let key = self.asked(program, element).map_err(failed)?;
+                let key = self.evaluate(program, element).map_err(failed)?;
                 let mut text = Vec::new();
                 if write_key(key, &mut text, arena) {
                     let before = table.bytes();
@@ -291,7 +291,7 @@ impl<'r> Passing<'_, 'r> {
     ) -> Result<Flow, Failed> {
         let arena = self.arena;
         let Join { kind, key, table, name, scratch: (text, tape) } = join;
-        let found = self.asked(key, element).map_err(|fault| (at, fault))?;
+        let found = self.evaluate(key, element).map_err(|fault| (at, fault))?;
         let is_key = write_key(found, text, arena);
         let matched = is_key && table.contains(text);
         let alone = match kind {
@@ -317,11 +317,11 @@ impl<'r> Passing<'_, 'r> {
         Ok(Flow::Continue)
     }
 
-    fn asked(&self, program: &Program, element: Value<'r>) -> Evaluated<'r> {
+    fn evaluate(&self, program: &Program, element: Value<'r>) -> Evaluated<'r> {
         Machine::new(program, self.arena, element, self.watch).knowing(self.known).run()
     }
 
     fn holds(&self, program: &Program, element: Value<'r>) -> Result<bool, Fault> {
-        Ok(self.asked(program, element)?.truthy(self.arena))
+        Ok(self.evaluate(program, element)?.truthy(self.arena))
     }
 }

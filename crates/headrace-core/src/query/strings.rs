@@ -1,4 +1,4 @@
-//! What operators, casts and f-strings do with text.
+//! Text in operators, casts and f-strings.
 
 use bumpalo::Bump;
 
@@ -10,7 +10,7 @@ pub(super) fn alike<'r>(left: Value<'r>, right: Value<'r>, arena: &'r Bump) -> b
     left.contains(&right)
 }
 
-/// What `as int` makes of a value; `None` where it cannot. No digit is lost, whatever their
+/// A value cast by `as int`; `None` if it cannot be cast. No digit is lost, whatever their
 /// number; a fraction is cut off.
 pub(super) fn cast_integer<'r>(value: Value<'r>, arena: &'r Bump) -> Option<Value<'r>> {
     let (Value::Str(text) | Value::Big(text)) = value else {
@@ -39,7 +39,7 @@ fn without_fraction(number: f64, arena: &Bump) -> Value<'_> {
     }
 }
 
-/// What `as float` makes of a value; `None` where it cannot.
+/// A value cast by `as float`; `None` if it cannot be cast.
 pub(super) fn cast_number(value: Value<'_>) -> Option<f64> {
     match value {
         Value::Null => Some(0.0),

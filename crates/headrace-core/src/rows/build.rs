@@ -104,7 +104,7 @@ impl IndexBuild {
     /// Read one chunk into `index`; false when the input has ended and the index is complete.
     ///
     /// # Errors
-    /// What reading or decoding says; rows found before stay in the index.
+    /// An error of reading or decoding; rows found before stay in the index.
     pub fn step(&mut self, index: &RowIndex) -> Result<bool> {
         let count = match self.input.read(&mut self.buffer) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(true),

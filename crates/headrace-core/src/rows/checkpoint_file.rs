@@ -331,7 +331,7 @@ impl CheckpointFile {
         Ok(Self { file, header, seed })
     }
 
-    /// What the header says.
+    /// The header.
     pub fn header(&self) -> &Header {
         &self.header
     }

@@ -11,7 +11,7 @@ use std::sync::{
 
 use crate::{Error, ErrorKind, Result, blocks::BlockTable, rows::checkpoint_file::CheckpointFile};
 
-/// What is known of a source once all of it has been scanned.
+/// The counts of a source that has been scanned as a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// All rows, a last one without a newline included.

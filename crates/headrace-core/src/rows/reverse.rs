@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn little_is_read_of_a_large_file() {
-        let data = b"{\"id\": 1234567, \"name\": \"somebody\"}\n".repeat(100_000);
+        let data = b"{\"id\": 1234567, \"name\": \"a person\"}\n".repeat(100_000);
         let file = DataFile::new(data);
         let end = file.stat().unwrap().size;
         assert_eq!(reach_back(&file, 0, end, 100, u64::MAX).unwrap().rows, 100);

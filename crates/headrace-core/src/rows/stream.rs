@@ -189,7 +189,7 @@ impl<R: Read> RowStream<R> {
     /// The next row; `None` after the last.
     ///
     /// # Errors
-    /// What reading says, after all whole rows before the failure.
+    /// An error of reading, after all whole rows before the failure.
     pub fn next_row(&mut self) -> Result<Option<Row<'_>>> {
         if self.offset >= self.end {
             return Ok(None);

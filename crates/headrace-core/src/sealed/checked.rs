@@ -64,7 +64,7 @@ pub fn tables_length(body: u64) -> Option<u64> {
 /// `read(buffer, offset)` reads of the body, or of what was given to `write`.
 ///
 /// # Errors
-/// What `read` and `write` say.
+/// Errors of `read` and `write`.
 pub fn write_tables(
     body: u64,
     mut read: impl FnMut(&mut [u8], u64) -> Result<()>,

@@ -32,7 +32,7 @@ impl HashSearch {
     /// entry.
     ///
     /// # Errors
-    /// What `hash_of` says.
+    /// An error of `hash_of`.
     pub(crate) fn first_not_below(
         &self,
         hash: u64,

@@ -9,7 +9,7 @@ use crate::{Error, ErrorKind, Result, input::DataFile};
 
 const READ_BYTES: u64 = 1 << 18;
 /// Blocks between two questions whether to go on.
-const ASK_EVERY: u64 = 64;
+const CHECK_EVERY: u64 = 64;
 
 /// The hashes of the blocks of `[start, end)`; the first one begins at `start`.
 ///
@@ -71,7 +71,7 @@ impl<M: About> Sealed<M> {
             if !go_on() {
                 return Ok(None);
             }
-            let some = block..blocks.end.min(block + ASK_EVERY);
+            let some = block..blocks.end.min(block + CHECK_EVERY);
             let start = some.start * SourceHashes::BLOCK_BYTES;
             let end = self.meta.made_of().hashed.min(some.end * SourceHashes::BLOCK_BYTES);
             block = some.end;

@@ -1,4 +1,4 @@
-//! What tests of indexes of any kind need.
+//! Helpers of tests for all kinds of indexes.
 
 use std::{
     fs::File,

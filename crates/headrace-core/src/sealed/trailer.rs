@@ -51,7 +51,7 @@ const PART_BYTES: usize = 256 * 1024;
 
 /// What an index says of itself in `META`.
 pub trait About: Clone + Serialize + DeserializeOwned {
-    /// What it was made of.
+    /// The source it was built from.
     fn made_of(&self) -> &MadeOf;
 
     /// The same, to be changed.
@@ -85,7 +85,7 @@ pub struct Lines {
     pub pending: u64,
 }
 
-/// What the source on disk looked like.
+/// Size and times of the source on disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceMark {
     /// Its size in bytes.
@@ -323,7 +323,7 @@ fn section(file: &CheckedFile, directory: u64, count: u32, tag: &[u8; 4]) -> Res
 /// Write the trailer of a file whose tables end at `end`, and return the size of the file.
 ///
 /// # Errors
-/// What the operating system says.
+/// An error of the operating system.
 pub(crate) fn write(out: &File, end: u64, meta: &impl About, hashes: &[u64]) -> Result<u64> {
     let text = meta.to_json().into_bytes();
     let hashes: Vec<u8> = hashes.iter().flat_map(|hash| hash.to_le_bytes()).collect();

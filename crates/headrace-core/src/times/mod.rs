@@ -58,7 +58,7 @@ impl Moment {
     /// the wall time of `zone`.
     ///
     /// # Errors
-    /// What is wrong with the text.
+    /// An error in the text.
     pub fn parse(text: &str, zone: &Zone) -> Result<Self, String> {
         text::parse(text)?.in_zone(zone)
     }

@@ -84,7 +84,7 @@ impl Pattern {
     /// A pattern to write times with.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The error message.
     pub fn to_write(text: &str) -> Result<Self, String> {
         let mut items = Vec::new();
         if text.len() > MAX_LENGTH {
@@ -100,7 +100,7 @@ impl Pattern {
     /// A pattern to read times with: it has a year, or the seconds since 1970.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The error message.
     pub fn to_read(text: &str) -> Result<Self, String> {
         let pattern = Self::to_write(text)?;
         let has =

@@ -68,7 +68,7 @@ class Replay(Closing):
         self._lines = {name: playing.first_line(name) - 1 for name in self.partitions}
         self._position: int | None = None
         # Requests of other threads.
-        self._asked = threading.Condition()
+        self._requests = threading.Condition()
         self._paused = False
         self._steps = 0
         self._sought: int | None = None
@@ -96,10 +96,10 @@ class Replay(Closing):
 
     @speed.setter
     def speed(self, speed: float | Literal["max"]) -> None:
-        with self._asked:
+        with self._requests:
             self._player.schedule.speed = checked_speed(speed)
             self._player.schedule.restart()
-            self._asked.notify_all()
+            self._requests.notify_all()
 
     @property
     def paused(self) -> bool:
@@ -108,37 +108,37 @@ class Replay(Closing):
 
     def pause(self) -> None:
         """Yield no more records."""
-        with self._asked:
+        with self._requests:
             self._paused = True
 
     def resume(self) -> None:
         """Go on; the pause does not count."""
-        with self._asked:
+        with self._requests:
             self._paused = False
             self._steps = 0
             self._player.schedule.restart()
-            self._asked.notify_all()
+            self._requests.notify_all()
 
     def step(self, records: int = 1) -> None:
         """While it is paused, yield the next records, whatever their times."""
         if records < 1:
             raise UsageError(f"step {records}: must be a positive integer")
-        with self._asked:
+        with self._requests:
             self._steps += records
-            self._asked.notify_all()
+            self._requests.notify_all()
 
     def seek(self, time: Moment) -> None:
         """Go on with the records that have this time or a later one."""
         sought = parse_time(time)
-        with self._asked:
+        with self._requests:
             self._sought = sought
-            self._asked.notify_all()
+            self._requests.notify_all()
 
     def close(self) -> None:
         """End the replay, also for a thread that waits for a record."""
-        with self._asked:
+        with self._requests:
             self._closed = True
-            self._asked.notify_all()
+            self._requests.notify_all()
         self._player.close()
 
     def __iter__(self) -> Iterator[Replayed]:
@@ -169,11 +169,11 @@ class Replay(Closing):
 
     def _wait_for_turn(self) -> bool:
         """Wait while it is paused; return whether `step` ended the wait."""
-        with self._asked:
+        with self._requests:
             while self._paused and not (
                 self._steps or self._closed or self._sought is not None
             ):
-                self._asked.wait()
+                self._requests.wait()
             if stepped := self._paused and self._steps > 0 and self._sought is None:
                 self._steps -= 1
             return stepped
@@ -182,7 +182,7 @@ class Replay(Closing):
         """Return the next records, and whether `step` released them."""
         while True:
             stepped = self._wait_for_turn()
-            with self._asked:
+            with self._requests:
                 if self._closed:
                     return None
                 if self._sought is not None:
@@ -196,7 +196,7 @@ class Replay(Closing):
                 found = self._player.step() if stepped else self._player.poll()
                 if isinstance(found, float):
                     # A request of another thread ends the wait.
-                    self._asked.wait(found)
+                    self._requests.wait(found)
                     continue
             return None if found is None else (found, stepped)
 

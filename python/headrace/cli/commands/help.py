@@ -84,7 +84,7 @@ def _lines(entries: Sequence[Entry]) -> str:
 
 
 def run(options: Namespace, console: Console) -> int:
-    """Print the help asked for."""
+    """Print the help of a command, or the list of commands."""
     word = options.command or ""
     entry = find(" ".join(filter(None, (word, options.member))))
     if entry is not None:

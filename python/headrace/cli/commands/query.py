@@ -194,17 +194,17 @@ def run(options: Namespace, console: Console) -> int:
             "index": _uses_indexes(options),
             "shape": "lines" if options.lines else "array" if options.array else None,
         }
-        asked = dataset.query(options.query, **chosen_options)
-        _warn_of_unused(asked, named.keys() - {main}, console)
+        result = dataset.query(options.query, **chosen_options)
+        _warn_of_unused(result, named.keys() - {main}, console)
         if chosen is None:
-            console.text(f"{asked.explain()}\n")
+            console.text(f"{result.explain()}\n")
             return 0
-        asked.warn = lambda message: console.emit("memory", message)
+        result.warn = lambda message: console.emit("memory", message)
         try:
-            deliver(asked, dataset, chosen, options, console)
+            deliver(result, dataset, chosen, options, console)
         finally:
             if options.stats:
-                _report(asked.stats, console)
+                _report(result.stats, console)
     return 0
 
 
@@ -226,13 +226,13 @@ def _explain(options: Namespace, console: Console) -> None:
 
     stream = options.stream or bool(options.name)
     bindings = bindings_of(args_of(options), os.environ if options.allow_env else None)
-    told = explain(
+    explained = explain(
         options.query,
         stream=stream,
         indexes=_uses_indexes(options),
         bindings=bindings,
     )
-    console.text(f"{told}\n")
+    console.text(f"{explained}\n")
     if options.engine == "spark":
         plan = plan_query(options.query, stream=stream, bindings=bindings)
         console.text(f"{described(plan)}\n")
@@ -281,9 +281,9 @@ def _main(names: dict[str, list[str]]) -> str:
     return "main" if "main" in names else next(iter(names))
 
 
-def _warn_of_unused(asked: QueryResult, names: Set[str], console: Console) -> None:
+def _warn_of_unused(result: QueryResult, names: Set[str], console: Console) -> None:
     """Warn of named sources that the query does not use: they change what ``$`` is."""
-    unused = sorted(names - {name for name, _place in asked.query.plan.names})
+    unused = sorted(names - {name for name, _place in result.query.plan.names})
     if unused:
         of = ", ".join(f"@{name}" for name in unused)
         message = (

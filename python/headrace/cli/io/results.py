@@ -92,7 +92,7 @@ def format_of(options: Namespace, console: Console) -> Format:
 
 
 def deliver(
-    asked: QueryResult,
+    result: QueryResult,
     dataset: Dataset[bytes],
     chosen: Format,
     options: Namespace,
@@ -102,7 +102,7 @@ def deliver(
 
     def bytes_done() -> int:
         # Each reading of the answers is another run.
-        return asked.report.bytes_done()
+        return result.report.bytes_done()
 
     with (
         console.progress() as report,
@@ -110,15 +110,15 @@ def deliver(
         ending_cleanly(),
     ):
         if options.out in (None, STDOUT):
-            for piece in asked.formatted(chosen.name, width=console.width):
+            for piece in result.formatted(chosen.name, width=console.width):
                 console.write(piece)
         else:
-            asked.write(options.out, chosen.name)
-    for note in asked.notes:
+            result.write(options.out, chosen.name)
+    for note in result.notes:
         console.emit("output", note, format=chosen.name)
     skips = policy(options) == "skip"
-    say_bad(asked.report.bad, options, console, asked.report.errors if skips else ())
-    if not console.quiet and (hint := asked.hint):
+    say_bad(result.report.bad, options, console, result.report.errors if skips else ())
+    if not console.quiet and (hint := result.hint):
         console.emit("no_answers", hint)
 
 

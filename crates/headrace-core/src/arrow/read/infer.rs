@@ -22,10 +22,10 @@ pub(super) const EXACT: u64 = 1 << f64::MANTISSA_DIGITS;
 /// As many digits as a decimal can have.
 const MOST_DIGITS: usize = 38;
 
-/// Integers of so many digits are doubles as well.
+/// An integer of at most this many digits is exactly a double.
 const EXACT_DIGITS: usize = 15;
 
-/// Numbers of so many bytes that have no exponent are near a finite double.
+/// A number without an exponent, of at most this many bytes, rounds to a finite double.
 const FINITE_BYTES: usize = 300;
 
 /// An object with more fields than this, inside an answer, is a dictionary and no record.
@@ -83,7 +83,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// What was seen at one place of the rows.
+/// The kinds of values at one place of the rows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen {
     /// Each kind once, in the order they were met, with the row that had it first.

@@ -40,7 +40,7 @@ use crate::{
     rows::Row,
 };
 
-/// What is wrong with a row.
+/// An error in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
     /// It is no JSON, longer than it may be, or the query has no answer for it.
@@ -60,7 +60,7 @@ pub struct Fault {
     pub offset: u64,
     /// The kind of fault.
     pub kind: FaultKind,
-    /// What is wrong, in words.
+    /// The error message.
     pub reason: String,
 }
 

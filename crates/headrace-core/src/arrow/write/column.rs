@@ -2,7 +2,7 @@
 
 use crate::value::write_string;
 
-/// What the values of a column are.
+/// The type of the values of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// All of them null.
@@ -38,7 +38,7 @@ pub enum Kind {
 /// A key of a struct.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// As it stands in a line, with its quotes and its colon.
     pub(super) written: Vec<u8>,

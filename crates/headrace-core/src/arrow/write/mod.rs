@@ -30,7 +30,7 @@ pub struct Fault {
     pub row: usize,
     /// The column, and the way to it in there: `a.b[2]`.
     pub path: String,
-    /// What is wrong with it.
+    /// The error message.
     pub reason: String,
 }
 

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::value::{write_int, write_string};
 
-/// What readers take without being asked to take more.
+/// The nesting depth that readers accept by default.
 const DEEPEST: usize = 256;
 
 /// One variant's keys.
@@ -25,7 +25,7 @@ pub(super) struct Variant<'a> {
     left: Cell<usize>,
 }
 
-/// Places in bytes, told by numbers of the same width.
+/// Byte offsets, stored as numbers of the same width.
 struct Offsets<'a> {
     count: usize,
     width: usize,

@@ -24,7 +24,7 @@ impl EdgeRuns {
     /// Write all that was collected to an empty file, for another process.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// An error of the operating system.
     pub fn save(&mut self, out: &File) -> Result<()> {
         self.finish()?;
         let edges = self.edges.copy_to(out)?;
@@ -40,10 +40,10 @@ impl EdgeRuns {
         Ok(())
     }
 
-    /// What was saved in a file. Nothing can be added to it.
+    /// The edges or keys that were saved in a file. Nothing can be added to it.
     ///
     /// # Errors
-    /// What the operating system says; [`crate::ErrorKind::Sidecar`] where it is no such file.
+    /// An error of the operating system; [`crate::ErrorKind::Sidecar`] where it is no such file.
     pub fn saved(file: &File) -> Result<Self> {
         let size = file.metadata()?.len();
         let no_edges = || unusable(size, "no edges were saved here");

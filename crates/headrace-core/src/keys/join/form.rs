@@ -1,4 +1,4 @@
-//! What a joined row looks like.
+//! The form of a joined row.
 //!
 //! A left row keeps its bytes. What is *added* to it is an object: of a right row the members
 //! that are wanted, or the array of all of them, or who was there. A member of it takes the
@@ -12,7 +12,7 @@ use crate::{
     value::write_string,
 };
 
-/// What a join makes of its rows.
+/// The form of joined rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Form {
     /// Left rows without a right one are left out.
@@ -21,7 +21,7 @@ pub struct Form {
     pub target: Option<String>,
     /// Fields to take of right rows [default: all but the key].
     pub pick: Option<Vec<String>>,
-    /// What the names of right fields begin with.
+    /// The prefix of the names of right fields.
     pub prefix: String,
     /// The field that says `both` or `left_only`.
     pub indicator: Option<String>,
@@ -172,7 +172,7 @@ impl Writer {
     /// What is kept of a right row: what it adds to a left one, or what stands in the array.
     ///
     /// # Errors
-    /// What is wrong with the row.
+    /// An error in the row.
     pub(super) fn write_right(&mut self, line: &[u8], out: &mut Vec<u8>) -> Result<(), JsonError> {
         let array = self.form.target.is_some();
         if array && self.form.pick.is_none() && self.form.prefix.is_empty() {

@@ -7,7 +7,7 @@
 
 use super::{
     form::Writer,
-    table::{Asked, KeyId, RowId, Table},
+    table::{KeyId, KeySpan, RowId, Table},
     write_kinds,
 };
 use crate::{
@@ -54,10 +54,10 @@ impl Access<'_> {
         Ok(())
     }
 
-    /// Whether a row at `offset` whose key has the hash `row` can be found for the hash `asked`.
-    fn agrees(&self, offset: u64, asked: u64, row: u64) -> bool {
+    /// Whether a row at `offset` whose key has the hash `row` can be found for the hash `wanted`.
+    fn agrees(&self, offset: u64, wanted: u64, row: u64) -> bool {
         let mut parts = self.parts();
-        parts.find(|part| offset < part.1).is_some_and(|(index, _)| index.agrees(asked, row))
+        parts.find(|part| offset < part.1).is_some_and(|(index, _)| index.agrees(wanted, row))
     }
 }
 
@@ -114,15 +114,20 @@ impl Indexed {
         self.window.reads
     }
 
-    /// Ask for keys, whose texts are followed by the kinds of their values if they count.
-    pub(super) fn ask(&mut self, asked: &[Asked], texts: &[u8], ids: &mut Vec<Option<KeyId>>) {
-        self.table.find_all(asked, texts, ids);
-        for (asked, id) in asked.iter().zip(ids) {
+    /// Look keys up; a text is followed by the kinds of its values where these count.
+    pub(super) fn look_up(
+        &mut self,
+        spans: &[KeySpan],
+        texts: &[u8],
+        ids: &mut Vec<Option<KeyId>>,
+    ) {
+        self.table.find_all(spans, texts, ids);
+        for (span, id) in spans.iter().zip(ids) {
             if id.is_none() {
-                let key = self.table.key(asked.hash, &texts[asked.start..asked.end]);
+                let key = self.table.key(span.hash, &texts[span.start..span.end]);
                 if key.number() == self.known.len() {
                     self.known.push(Known::Nothing);
-                    self.to_find.push((asked.hash, key));
+                    self.to_find.push((span.hash, key));
                 }
                 *id = Some(key);
             }
@@ -142,7 +147,7 @@ impl Indexed {
     /// # Errors
     /// [`crate::ErrorKind::Sidecar`] where the index is damaged.
     pub(super) fn find(&mut self, access: &Access<'_>, parts: usize) -> Result<()> {
-        self.to_find.sort_unstable_by_key(|asked| asked.0);
+        self.to_find.sort_unstable_by_key(|wanted| wanted.0);
         for &(hash, id) in &self.to_find {
             let key = self.table.key_text(id);
             let text = if self.typed { &key[..key.len() - parts] } else { key };

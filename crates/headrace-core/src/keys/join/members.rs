@@ -51,7 +51,7 @@ impl Members {
     /// The members of a line; `None` if it is no object.
     ///
     /// # Errors
-    /// What is wrong with the line.
+    /// An error in the line.
     pub(super) fn of<'l>(&'l mut self, line: &'l [u8]) -> Result<Option<Object<'l>>, JsonError> {
         self.list.clear();
         let mut recorder =

@@ -16,7 +16,7 @@ pub use indexed::Access;
 use self::{
     form::Writer,
     indexed::{Indexed, Rows},
-    table::{Asked, KeyId, RowId, Table},
+    table::{KeyId, KeySpan, RowId, Table},
 };
 use super::{Found, KeyFields, KeyReader, KeyScan, Read, hash};
 use crate::{
@@ -33,7 +33,7 @@ const NEAR: usize = 512;
 /// Right rows that are put into memory together.
 const HELD_TOGETHER: usize = 64;
 
-/// What became of left rows; rows = emitted + filtered + skipped + blank.
+/// Counts of left rows; rows = emitted + filtered + skipped + blank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Left rows.
@@ -61,7 +61,7 @@ pub struct Refusal {
     pub number: u64,
     /// Where it goes wrong.
     pub offset: u64,
-    /// What is wrong, in words.
+    /// The error message.
     pub reason: String,
 }
 
@@ -118,7 +118,7 @@ enum Is {
 #[derive(Default)]
 struct Keys {
     texts: Vec<u8>,
-    asked: Vec<Asked>,
+    spans: Vec<KeySpan>,
     /// Where an index leads to their rows.
     indexed: Vec<Option<KeyId>>,
     /// Of how many of them those rows are there.
@@ -132,7 +132,7 @@ struct Keys {
 impl Keys {
     fn clear(&mut self) {
         self.texts.clear();
-        self.asked.clear();
+        self.spans.clear();
         self.indexed.clear();
         self.held.clear();
         (self.loaded, self.held_from, self.held_to) = (0, 0, 0);
@@ -218,15 +218,15 @@ impl Join {
                 let (hash, start) = (hash(key), keys.texts.len());
                 keys.texts.extend_from_slice(key);
                 write_kinds(terms.typed.then(|| scan.kinds()), &mut keys.texts);
-                keys.asked.push(Asked { hash, start, end: keys.texts.len() });
+                keys.spans.push(KeySpan { hash, start, end: keys.texts.len() });
                 // Never an error: the row was checked when its key was read.
                 let written = writer.write_right(row.content, addition);
                 arrivals.push(written.map_or(0, |()| addition.len()));
             }
-            held.near(keys.asked.iter().map(|asked| asked.hash));
+            held.near(keys.spans.iter().map(|span| span.hash));
             let mut start = 0;
-            for (asked, &end) in keys.asked.iter().zip(arrivals.iter()) {
-                let id = held.key(asked.hash, &keys.texts[asked.start..asked.end]);
+            for (span, &end) in keys.spans.iter().zip(arrivals.iter()) {
+                let id = held.key(span.hash, &keys.texts[span.start..span.end]);
                 held.push(id, &addition[start..end]);
                 start = end;
             }
@@ -252,7 +252,7 @@ impl Join {
         self.indexed.as_ref().map_or(0, Indexed::reads)
     }
 
-    /// What became of left rows so far.
+    /// Counts of the left rows so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }
@@ -332,7 +332,7 @@ impl Join {
         }
         self.behind = last;
         if let (Some(indexed), Some(access)) = (&mut self.indexed, access) {
-            indexed.ask(&self.keys.asked, &self.keys.texts, &mut self.keys.indexed);
+            indexed.look_up(&self.keys.spans, &self.keys.texts, &mut self.keys.indexed);
             indexed.find(access, self.terms.left.names().len())?;
         }
         Ok(())
@@ -366,12 +366,12 @@ impl Join {
                 }
             }
             Read::Key(key) => {
-                let Keys { texts, asked, .. } = &mut self.keys;
+                let Keys { texts, spans, .. } = &mut self.keys;
                 let (hash, start) = (hash(key), texts.len());
                 texts.extend_from_slice(key);
                 write_kinds(self.terms.typed.then(|| self.reader.kinds()), texts);
-                asked.push(Asked { hash, start, end: texts.len() });
-                Is::Keyed { number: asked.len() - 1, apart: !self.reader.has_others() }
+                spans.push(KeySpan { hash, start, end: texts.len() });
+                Is::Keyed { number: spans.len() - 1, apart: !self.reader.has_others() }
             }
         }
     }
@@ -386,7 +386,7 @@ impl Join {
                     keys.loaded += indexed.load(access, &keys.indexed[keys.loaded..], writer)?;
                 }
             }
-            _ => keys.loaded = keys.asked.len(),
+            _ => keys.loaded = keys.spans.len(),
         }
         for left in round[*ready..].iter().take(NEAR) {
             if let Is::Keyed { number, .. } = left.is {
@@ -397,8 +397,8 @@ impl Join {
             }
             *ready += 1;
         }
-        let asked = &keys.asked[keys.held_from..keys.held_to];
-        held.find_all(asked, &keys.texts, &mut keys.held);
+        let spans = &keys.spans[keys.held_from..keys.held_to];
+        held.find_all(spans, &keys.texts, &mut keys.held);
         held.fetch(&keys.held);
         Ok(())
     }

@@ -79,11 +79,10 @@ struct Row {
     next: u32,
 }
 
-/// A requested key.
+/// A key of a row: its hash, and where its text is among the texts of a batch.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asked {
+pub(super) struct KeySpan {
     pub(super) hash: u64,
-    /// Where its text is, among those of the others.
     pub(super) start: usize,
     pub(super) end: usize,
 }
@@ -140,10 +139,10 @@ impl Table {
 
     /// Many keys, as [`find`](Self::find) does. Most of the time goes into waiting for memory:
     /// step by step for all of them, they are waited for together.
-    pub(super) fn find_all(&self, asked: &[Asked], texts: &[u8], found: &mut Vec<Option<KeyId>>) {
+    pub(super) fn find_all(&self, spans: &[KeySpan], texts: &[u8], found: &mut Vec<Option<KeyId>>) {
         found.clear();
-        found.extend(asked.iter().map(|asked| {
-            let slot = self.probe(asked.hash, |_number| true);
+        found.extend(spans.iter().map(|span| {
+            let slot = self.probe(span.hash, |_number| true);
             slot.ok().map(KeyId)
         }));
         // Prefetches: the next load does not depend on them.
@@ -151,10 +150,10 @@ impl Table {
         std::hint::black_box(near.fold(0, |sum, id| sum ^ self.keys[id.number()].hash));
         let near = found.iter().flatten();
         std::hint::black_box(near.fold(0, |sum, &id| sum ^ ends_of(self.key_text(id))));
-        for (asked, found) in asked.iter().zip(found.iter_mut()) {
-            let text = &texts[asked.start..asked.end];
-            if found.is_some_and(|id| !self.is(id.0, asked.hash, text)) {
-                *found = self.find(asked.hash, text);
+        for (span, found) in spans.iter().zip(found.iter_mut()) {
+            let text = &texts[span.start..span.end];
+            if found.is_some_and(|id| !self.is(id.0, span.hash, text)) {
+                *found = self.find(span.hash, text);
             }
         }
     }
@@ -364,16 +363,16 @@ mod tests {
             assert_eq!(found.len(), if number % 1000 == 0 { 2 } else { 1 });
         }
         let texts: Vec<u8> = (0..6000_u64).flat_map(u64::to_le_bytes).collect();
-        let asked = |number: u64| {
+        let span = |number: u64| {
             let start = 8 * usize::try_from(number).unwrap();
-            Asked { hash: spread(number), start, end: start + 8 }
+            KeySpan { hash: spread(number), start, end: start + 8 }
         };
-        let asked: Vec<_> = (0..6000).map(asked).collect();
+        let spans: Vec<_> = (0..6000).map(span).collect();
         let mut found = Vec::new();
-        table.find_all(&asked, &texts, &mut found);
+        table.find_all(&spans, &texts, &mut found);
         table.fetch(&found);
-        for (asked, found) in asked.iter().zip(&found) {
-            assert_eq!(*found, table.find(asked.hash, &texts[asked.start..asked.end]));
+        for (span, found) in spans.iter().zip(&found) {
+            assert_eq!(*found, table.find(span.hash, &texts[span.start..span.end]));
         }
         assert_eq!(found.iter().flatten().count(), 5000);
         assert!(table.bytes() > 15 * PIECE);

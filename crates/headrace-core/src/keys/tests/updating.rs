@@ -13,8 +13,8 @@ fn written(made: (Outcome, Vec<u8>)) -> Vec<u8> {
 }
 
 /// The rows of a key by both files.
-fn found_in(index: &BaseDelta<SetSegments>, data: &[u8], asked: &str) -> Result<Vec<u64>> {
-    let request = Request::parse(asked, 1, false).unwrap();
+fn found_in(index: &BaseDelta<SetSegments>, data: &[u8], key: &str) -> Result<Vec<u64>> {
+    let request = Request::parse(key, 1, false).unwrap();
     let file = DataFile::new(data.to_vec());
     let size = data.len() as u64;
     let source = Lookup { file: &file, size, below: u64::MAX, max_line: 1 << 20 };
@@ -65,9 +65,9 @@ fn base_and_delta_find_what_a_scan_finds() {
         let index = base_delta(&base, Some(&delta)).unwrap();
         assert!(index.verify(&|| true).unwrap());
         assert_eq!(index.newest().meta().made_of.covers, Some(first.len() as u64));
-        for asked in ["0", "5", "89", "90"] {
-            let rows = found_in(&index, all.as_bytes(), asked).unwrap();
-            assert_eq!(rows, scanned(all.as_bytes(), asked), "version {version}: {asked}");
+        for key in ["0", "5", "89", "90"] {
+            let rows = found_in(&index, all.as_bytes(), key).unwrap();
+            assert_eq!(rows, scanned(all.as_bytes(), key), "version {version}: {key}");
         }
     }
 }
@@ -155,8 +155,8 @@ fn buckets_are_kept_until_they_are_four_times_as_full() {
     let index = open(&written((outcome, one))).unwrap();
     assert!(matches!(index.header.tables, layout::Tables::Compact(made) if made.bucket_bits == 0));
     assert!(index.verify(&|| true).unwrap());
-    for asked in ["0", "7919", "2919", "4999"] {
-        assert_eq!(found(&index, state, asked).unwrap(), scanned(state, asked));
+    for key in ["0", "7919", "2919", "4999"] {
+        assert_eq!(found(&index, state, key).unwrap(), scanned(state, key));
     }
     assert_eq!(index.meta().keys, open(&index_of(state, 2)).unwrap().meta().keys);
     assert_eq!(grown(257).0.0, Outcome::NoBits);
@@ -276,10 +276,10 @@ fn an_index_in_segments_finds_what_a_scan_finds() {
         let delta = delta.map(open).collect();
         let index = in_segments(base.into_iter().map(open).collect(), Some(delta)).unwrap();
         assert!(index.verify(&|| true).unwrap());
-        for asked in ["0", "7", "69", "70", "89", "90"] {
-            let expected = scanned(all.as_bytes(), asked);
-            assert_eq!(found_in(&index, all.as_bytes(), asked).unwrap(), expected);
-            assert_eq!(candidates(&index, all.as_bytes(), &[asked]).unwrap(), expected);
+        for key in ["0", "7", "69", "70", "89", "90"] {
+            let expected = scanned(all.as_bytes(), key);
+            assert_eq!(found_in(&index, all.as_bytes(), key).unwrap(), expected);
+            assert_eq!(candidates(&index, all.as_bytes(), &[key]).unwrap(), expected);
         }
         let both = candidates(&index, all.as_bytes(), &["0", "7"]).unwrap();
         let few = [Request::parse("0", 1, false).unwrap(), Request::parse("7", 1, false).unwrap()];

@@ -68,7 +68,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Functions", [
         .doc("The time, in milliseconds since the beginning of 1970.")
         .examples(&[["now() > 1700000000000", "null", "true"]]),
     Builtin::value("input_file", input_file)
-        .doc("The name of the file that the row is in. An error where no row of a file is asked.")
+        .doc("The name of the file that the row is in. An error outside the rows of a file.")
         .examples(&[["input_file()", "null", "error"]]),
     Builtin::value("input_line", input_line)
         .doc("The line of its file that the row is; the first is 1.")

@@ -213,7 +213,7 @@ pub static BUILTINS: &[&[Builtin]] = &[
 /// unit or span that is none.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The error message.
 pub fn check_literal(parameter: &str, text: &str) -> Result<(), String> {
     match parameter {
         "pattern" => super::regex::compile(text).map(drop),

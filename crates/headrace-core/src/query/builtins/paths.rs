@@ -300,7 +300,7 @@ fn text<'r>(path: Value<'r>, arena: &'r Bump) -> Result<&'r str, Fault> {
     })
 }
 
-/// What the steps lead to; `None` if there is nothing.
+/// The value at the end of the steps; `None` if there is none.
 pub(super) fn follow<'r>(
     mut value: Value<'r>,
     steps: &[PathStep<'_>],
@@ -385,7 +385,7 @@ pub(super) fn parse<'r>(
     Ok(steps)
 }
 
-/// What stands between the steps of a path.
+/// The separator of the steps of a path.
 fn separator_of(path: &str) -> char {
     let mut rest = path;
     while let Some(at) = rest.find(['/', '[']) {

@@ -1,4 +1,4 @@
-//! What is there and what is missing.
+//! Tests for presence: of keys, elements, parts of text and values.
 
 use bumpalo::{Bump, collections::Vec as BumpVec};
 
@@ -16,7 +16,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group(
             .doc(
                 "Whether an object has a key, an array an element or a text a part; of several, \
               in an array or not, whether it has all of them. A key counts even if its value is \
-              null. `includes` asks for an element that is an array.",
+              null. `includes` finds an array as one element.",
             )
             .examples(&[
                 ["$.has(a)", r#"{"a": null}"#, "true"],

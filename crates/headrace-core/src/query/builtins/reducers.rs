@@ -315,7 +315,7 @@ struct Fold<'p, 'r> {
     taken: usize,
 }
 
-/// What was folded so far.
+/// The folded value so far.
 enum Folded<'r> {
     Here(Value<'r>),
     /// As JSON, where no memory of the steps is kept.

@@ -135,7 +135,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group(
     ],
 );
 
-/// Whether a text is as asked. Anything else is not, and of null nothing is known.
+/// Whether a predicate holds for a text: false for another kind, null for null.
 pub(super) fn tested<'r>(
     machine: &Machine<'_, 'r>,
     receiver: Value<'r>,

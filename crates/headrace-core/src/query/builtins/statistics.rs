@@ -189,7 +189,7 @@ fn quantile<'r, 'p>(
     interpolated(&numbers, part)
 }
 
-/// What stands at a part of the way through sorted numbers.
+/// The quantile of sorted numbers at a part from 0 to 1.
 fn interpolated<'r>(sorted: &[Number<'r>], part: f64) -> Evaluated<'r> {
     let Some(last) = sorted.len().checked_sub(1) else { return Ok(Value::Null) };
     #[allow(clippy::cast_precision_loss, reason = "memory has less than 2^53 numbers")]

@@ -168,8 +168,8 @@ impl<'p, 'r> Machine<'p, 'r> {
         Ok(())
     }
 
-    /// The value of an expression that is there already, such as a field of the row. Most
-    /// of what rows are asked is made of these, and none of them can fail.
+    /// The value of an expression that needs no computing, such as a field of the row. Most
+    /// expressions of a query are of this kind, and none of them can fail.
     #[inline]
     fn found(&self, id: ExprId) -> Option<Value<'r>> {
         match &self.program.exprs[id as usize] {
@@ -294,7 +294,7 @@ impl<'p, 'r> Machine<'p, 'r> {
         }
     }
 
-    /// What a builtin gives.
+    /// The value of a builtin.
     fn called(
         &mut self,
         id: ExprId,
@@ -383,10 +383,14 @@ impl<'p, 'r> Machine<'p, 'r> {
         self.about(value, |machine| machine.eval(body))
     }
 
-    /// What `ask` finds while `@` is `value`.
-    pub(super) fn about<T>(&mut self, value: Value<'r>, ask: impl FnOnce(&mut Self) -> T) -> T {
+    /// The result of `evaluate` with `value` as `@`.
+    pub(super) fn about<T>(
+        &mut self,
+        value: Value<'r>,
+        evaluate: impl FnOnce(&mut Self) -> T,
+    ) -> T {
         let outer = std::mem::replace(&mut self.current, value);
-        let found = ask(self);
+        let found = evaluate(self);
         self.current = outer;
         found
     }

@@ -192,7 +192,7 @@ impl Accumulator {
         Ok(())
     }
 
-    /// What the elements were reduced to, for [`Self::merge`].
+    /// The reduced elements, for [`Self::merge`].
     pub(super) fn into_part(self) -> Vec<u8> {
         match self {
             Self::Count(count) => count.to_le_bytes().to_vec(),

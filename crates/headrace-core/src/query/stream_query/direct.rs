@@ -22,7 +22,7 @@ pub(super) struct Direct {
     parts: Vec<ExprId>,
 }
 
-/// What a row gives.
+/// The result of a row.
 pub(super) enum Found<'r> {
     Element(&'r [Value<'r>], &'r mut [Value<'r>]),
     None,

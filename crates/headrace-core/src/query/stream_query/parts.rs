@@ -7,7 +7,7 @@
 use super::{Fault, State, StreamQuery};
 
 impl StreamQuery {
-    /// What the rows so far were reduced to, for [`Self::merge`]. Lines of output are no part.
+    /// The reduced rows so far, for [`Self::merge`]. Lines of output are no part.
     pub fn into_part(self) -> Vec<u8> {
         self.state.into_part()
     }

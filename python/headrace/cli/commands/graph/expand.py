@@ -128,18 +128,18 @@ def run(options: Namespace, console: Console) -> int:
             return 0
         access.look_for_edges(graph, console, options.direction)
         console.live = options.per_seed and seeds.live
-        began, told = time.monotonic(), _Printed()
+        began, printed = time.monotonic(), _Printed()
         with ending_cleanly():
             for some in seeds if options.per_seed else [seeds]:
-                _expand(graph, some, told, options, console)
+                _expand(graph, some, printed, options, console)
         _say_skipped(seeds, console)
         if options.stats:
             console.emit(
                 "graph_stats",
-                f"{counted(told.nodes, 'node')}, {counted(told.edges, 'edge')} printed",
+                f"{counted(printed.nodes, 'node')}, {counted(printed.edges, 'edge')} printed",
                 path=graph.plan(options.direction).strategy,
-                nodes=told.nodes,
-                edges=told.edges,
+                nodes=printed.nodes,
+                edges=printed.edges,
                 duration_ms=int((time.monotonic() - began) * 1000),
             )
     return 0
@@ -183,7 +183,7 @@ def _say_hop(console: Console, level: int, nodes: int, choice: HopChoice) -> Non
 def _expand(
     graph: Graph | SparkGraph,
     seeds: str | Seeds,
-    told: _Printed,
+    printed: _Printed,
     options: Namespace,
     console: Console,
 ) -> None:
@@ -202,14 +202,16 @@ def _expand(
     edges = options.emit_edges or options.tree
     print_steps(
         console,
-        told.count(found),
+        printed.count(found),
         options.format,
         edges=edges,
         named=named,
         seed=seed,
     )
-    unknown = dict.fromkeys(pred for pred in found.unknown if pred not in told.unknown)
-    told.unknown.update(unknown)
+    unknown = dict.fromkeys(
+        pred for pred in found.unknown if pred not in printed.unknown
+    )
+    printed.unknown.update(unknown)
     say_missing(console, graph, found.missing, unknown, named=named)
     _say_bounds(found, seed, options, console)
 

@@ -97,9 +97,9 @@ def _print(options: Namespace, console: Console, index: KeyIndex) -> int:
     def requests() -> Iterator[KeyRequest]:
         for number, (text, several) in enumerate(_keys(options, index)):
             missing[number] = text
-            for asked in several:
+            for request in several:
                 in_hand.append(number)
-                yield asked
+                yield request
 
     for some in index.together(requests()):
         for position, rows in index.answers(some):

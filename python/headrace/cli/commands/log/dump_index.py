@@ -74,4 +74,4 @@ def _indexes(file: str) -> Iterator[tuple[Path, Iterator[dict[str, object]]]]:
 def _lines(entries: Iterable[dict[str, object]]) -> Iterator[bytes]:
     import json
 
-    return (json.dumps(told).encode() + b"\n" for told in entries)
+    return (json.dumps(entry).encode() + b"\n" for entry in entries)

@@ -44,12 +44,12 @@ def run(options: Namespace, console: Console) -> int:
     log = Log(options.directory)
     report = log.recover(tail=options.tail, repair=options.repair)
     if options.json:
-        told = {
+        fields = {
             "first_line": log.first_line,
             "last_line": log.last_line,
             "actions": [action.as_fields() for action in report.actions],
         }
-        print_json(told, console)
+        print_json(fields, console)
         return 0
     console.text(f"lines {log.first_line} to {log.last_line}\n")
     console.text("".join(f"{action}\n" for action in report.actions))

@@ -41,6 +41,6 @@ def run(options: Namespace, console: Console) -> int:
         log = Log.restore(
             options.backup, options.directory, progress=lambda done: report(done, None)
         )
-    told = {"first_line": log.first_line, "last_line": log.last_line}
-    print_report(told, options, console)
+    fields = {"first_line": log.first_line, "last_line": log.last_line}
+    print_report(fields, options, console)
     return 0

@@ -51,14 +51,14 @@ def run(options: Namespace, console: Console) -> int:
         before_line=options.before_line,
         dry_run=options.dry_run,
     )
-    told = {**removed.as_fields(), "dry_run": options.dry_run}
+    fields = {**removed.as_fields(), "dry_run": options.dry_run}
     would = "would be removed" if options.dry_run else "removed"
     what = (
-        f"{counted(removed.lines, 'line')} ({told['first_line']} to {told['last_line']}), "
+        f"{counted(removed.lines, 'line')} ({fields['first_line']} to {fields['last_line']}), "
         f"{format_size(removed.bytes)}, {would}"
         if removed.segments
         else f"nothing {would}"
     )
-    console.emit("removed", what, **told)
-    print_report(told, options, console)
+    console.emit("removed", what, **fields)
+    print_report(fields, options, console)
     return 0

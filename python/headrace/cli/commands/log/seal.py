@@ -56,14 +56,14 @@ def run(options: Namespace, console: Console) -> int:
             threads=threads_of(options.threads),
             progress=report,
         )
-    told = done.as_fields()
+    fields = done.as_fields()
     console.emit(
         "sealed",
         f"{counted(len(done.segments), 'segment')}, {counted(done.lines, 'line')}: "
         f"{format_size(done.bytes_before)} before, {format_size(done.bytes_after)} now",
-        **told,
+        **fields,
     )
-    print_report(told, options, console)
+    print_report(fields, options, console)
     for failure in done.failures:
         console.emit("error", failure, error="LogDamagedError", path=options.directory)
     return 1 if done.failures else 0

@@ -80,8 +80,8 @@ def stats(metadata: Metadata) -> str:
     width = max((len(part.path) for part in metadata.parts), default=0)
     lines = [f"{part.path:{width}}  {bar(part, limit)}\n" for part in metadata.parts]
     level = "" if compression.codec == "none" else f" level {compression.level}"
-    asked = metadata.limits.max_bytes
-    within = "" if asked is None else f", at most {format_size(asked)} each"
+    most = metadata.limits.max_bytes
+    within = "" if most is None else f", at most {format_size(most)} each"
     total = (
         f"{metadata.name}, generation {metadata.generation}: "
         f"{counted(len(metadata.parts), 'file')}, "

@@ -183,18 +183,18 @@ class TimedRows:
         """Return the number of selected rows."""
         return len(self._rows())
 
-    def others(self, asked: int | None, *, reverse: bool) -> int:
-        """Count the skipped lines up to row `asked`, None for all."""
+    def others(self, count: int | None, *, reverse: bool) -> int:
+        """Count the lines that were left out among the first `count` selected rows, or all."""
         segment = self.source.segment
         assert segment is not None
         chosen = self._rows()
-        if asked is None:
+        if count is None:
             return segment.rows - len(chosen)
-        if asked == 0:
+        if count == 0:
             return 0
         if reverse:
-            return segment.rows - chosen.row(len(chosen) - asked) - asked
-        return chosen.row(asked - 1) + 1 - asked
+            return segment.rows - chosen.row(len(chosen) - count) - count
+        return chosen.row(count - 1) + 1 - count
 
     # Same as for any file
 
