@@ -559,7 +559,7 @@ class StreamQuery:
         frame: Frame | None = None,
         whole: bool = False,
         prune: tuple[bytes, Sequence[bool], int] | None = None,
-        slots: list[tuple[str, int, tuple[bool, ...]]] = ...,
+        slots: list[tuple[str, int, tuple[bool, ...], str]] = ...,
         sources: Sources | None = None,
         cancel: Cancel | None = None,
     ) -> StreamQuery: ...

@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 
 from headrace.engines.query.options import QueryOptions
 from headrace.engines.rows import steps as row_steps
-from headrace.engines.rows.steps import Ask, Check, Condition, RowSteps, row_by_row
+from headrace.engines.rows.steps import (
+    Check,
+    Condition,
+    QueryStep,
+    RowSteps,
+    row_by_row,
+)
 from headrace.errors import UsageError
 from headrace.kernel.rows import Decoding, rows_of
 from headrace.pipeline import Validate
@@ -39,8 +45,8 @@ def test_a_row_rejected_by_a_late_step_has_its_place_in_the_file():
     text = b'{"id":1}\n{"id":2}\n{"id":3}\n{"id":4}\n'
     steps = [
         Check("validate"),
-        Ask("odd", "$.rows().filter(id != 2).flat_map([$, $])"),
-        Ask("divide", "$.rows().map(12 / (id - 3))"),
+        QueryStep("odd", "$.rows().filter(id != 2).flat_map([$, $])"),
+        QueryStep("divide", "$.rows().map(12 / (id - 3))"),
     ]
     lines, rejected, counts = taken(steps, text)
     assert lines == b"-6.0\n-6.0\n12.0\n12.0\n"
@@ -56,14 +62,14 @@ def test_few_rows_are_run_again_to_find_the_place_of_a_rejected_one(monkeypatch)
     text = b"".join(b'{"id":%d}\n' % number for number in range(4000))
     steps = [
         Check("validate"),
-        Ask("twice", "$.rows().filter(id % 10 < 9).flat_map([$, $])"),
-        Ask("divide", "1 / (id - 3141)"),
+        QueryStep("twice", "$.rows().filter(id % 10 < 9).flat_map([$, $])"),
+        QueryStep("divide", "1 / (id - 3141)"),
     ]
     (batch,) = rows_of(text)
     calls = []
-    take = row_steps._Asking.take
+    take = row_steps._QueryRun.take
     monkeypatch.setattr(
-        row_steps._Asking, "take", lambda *given: calls.append(1) or take(*given)
+        row_steps._QueryRun, "take", lambda *given: calls.append(1) or take(*given)
     )
     _lines, rejected = RowSteps(steps, READING, OPTIONS).take(batch)
     assert [each.position for each in rejected] == [3141, 3141]

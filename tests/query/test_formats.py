@@ -2,7 +2,7 @@
 
 import json
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from headrace.api.results import evaluate
@@ -76,3 +76,16 @@ def test_texts(value, spec):
 )
 def test_numbers_without_a_type(value, spec):
     assert written(value, spec) == in_python(value, spec)
+
+
+@example(1e20, ",")
+@example(1e-7, ",")
+@example(-1.5e16, "020_")
+@given(
+    st.one_of(DOUBLES, st.floats(-1e6, 1e6), st.floats(1e15, 1e17)).filter(bool),
+    st.sampled_from([",", "_", "+", " ,", "020,", "*<+24", "*=24_"]),
+)
+def test_a_number_with_grouping_is_written_as_in_python(value, spec):
+    # A number without a fraction is written without a point.
+    is_whole = value.is_integer() and abs(value) < 1e16
+    assert written(value, spec) == in_python(int(value) if is_whole else value, spec)

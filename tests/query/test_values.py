@@ -108,11 +108,26 @@ def test_an_answer(query, document, expected):
         ("$.nth(0.5)", [1, 2], "a position must be a whole number, not number 0.5"),
         ("$.take(1.9)", [1, 2], "a count must be a whole number, not number 1.9"),
         ("$.skip('1')", [1, 2], "a count must be a whole number, not string 1"),
+        ("$.take(0 - 1)", [1, 2], "a count must be 0 or more, not number -1"),
+        ("$.first($.len() - 5)", [1, 2], "a count must be 0 or more, not number -3"),
+        ("$.last(0 - 2)", [1, 2], "a count must be 0 or more, not number -2"),
+        ("$.skip(0 - 2)", [1, 2], "a count must be 0 or more, not number -2"),
+        ("$.flatten(0 - 2)", [[1]], "a count must be 0 or more"),
+        ("$.lag(0 - 1)", [1, 2], "a count must be 0 or more"),
+        ("$.lead(0 - 1)", [1, 2], "a count must be 0 or more"),
+        ("$.chunk(0)", [1, 2], "a chunk must have at least 1 element"),
+        ("$.chunk(0 - 1)", [1, 2], "a count must be 0 or more"),
+        ("$.window(0)", [1, 2], "a window must have at least 1 element"),
+        ("$.rolling_sum(0)", [1, 2], "a window must have at least 1 element"),
+        ("$.repeat(0 - 1)", "ab", "a count must be 0 or more"),
+        ("$.pad_left(0 - 1)", "ab", "a count must be 0 or more"),
+        ("$.indent(0 - 1)", "ab", "a count must be 0 or more"),
         ("$.slice(0.5)", "abc", "a position must be a whole number, not number 0.5"),
         ("range(0, 1, 0.25)", None, "range takes whole numbers, not number 0.25; for fractions write range(4).map(@ * 0.25)"),
         ("range(1.5)", None, "range takes whole numbers, not number 1.5"),
         ("'ff'.parse_int(1.5)", None, "a radix must be a whole number, not number 1.5"),
         ("$.zip_longest([1], 0)", [1], "it zips arrays, not number 0; what zip_longest fills with is fill: 0"),
+        ("count()", {"a": 1}, "or $.rows() for all rows, as in $.rows().count()"),
         ("$.sum()", {"a": 1}, "an object has no elements; write .entries(), .values() or .transform_values(...)"),
         ("$.group_by(k).map(@.len())", [{"k": 1}], "an object has no elements"),
         ("$.filter(@ > 1)", {"a": 1}, "an object has no elements"),
@@ -211,6 +226,82 @@ def test_kinds_that_do_not_compare_are_named_with_a_row_of_each(rows, query, on_
     for kind, line in first.items():
         byte = [0, 12, 22, 31, 42][line - 1]
         assert f"line {line}, byte {byte} has a {kind}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("query", "near"),
+    [
+        ("$.rows().max(t)", ".max(t)"),
+        ("$.rows().map(t).min() | @ + 1", ".min() | @ + 1"),
+        ("{m: $.rows().filter(t).max(t)}", ".max(t)}"),
+        ("$.rows().group(k, {top: max(t)})", ".group(k, {top: max(t)})"),
+    ],
+)
+def test_kinds_that_do_not_compare_have_a_place_in_the_query(rows, query, near):
+    ds = rows({"t": 10}, {"t": "1"})
+    with pytest.raises(QueryFailedError) as caught:
+        ds.query(query).to_list()
+    assert caught.value.query[caught.value.offset :] == near
+    column = query.index(near) + 1
+    assert str(caught.value).endswith(f", at column {column} of the query: {near}")
+
+
+@pytest.mark.parametrize(
+    ("query", "function"),
+    [
+        ("$.rows().median(p)", "median"),
+        ("$.rows().map(p).median()", "median"),
+        ("$.rows().percentile(p, 0.9)", "percentile"),
+        ("$.rows().map(p).quantile(0.9)", "quantile"),
+        ("$.rows().stddev(p)", "stddev"),
+        ("$.rows().aggregate({n: count(), v: variance(p)})", "variance"),
+        ("$.rows().group(k, {m: median(p), q: quantile(p, 0.9)})", "median"),
+    ],
+)
+def test_a_row_that_a_statistic_cannot_take_names_the_function(rows, query, function):
+    ds = rows({"p": 1}, {"p": "12.50"}, {"p": 3})
+    with pytest.raises(RowFailedError) as caught:
+        ds.query(query).to_list()
+    assert caught.value.line == 2
+    assert caught.value.reason.startswith(
+        f"{function} takes numbers and null, not string 12.50"
+    )
+
+
+@pytest.mark.parametrize("on_error", ["abort", "skip"])
+def test_an_error_behind_a_sort_names_its_row(rows, on_error):
+    ds = rows({"a": 2, "n": 1}, {"a": 1, "n": 0}, {"a": 3, "n": 0})
+    with pytest.raises(QueryFailedError) as caught:
+        ds.query("$.rows().sort(a).map(12 / n)", on_error=on_error).to_list()
+    assert "line 2, byte 17 is the first such row" in caught.value.reason
+    assert ("skips no row here" in str(caught.value)) == (on_error == "skip")
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["$.rows().unique().map(12 / n)", "$.rows().group(n, {q: 12 / sum(n)})"],
+)
+def test_an_error_behind_all_rows_says_why_it_skips_none(rows, query):
+    ds = rows({"n": 1}, {"n": 0})
+    if "unique" in query:
+        assert ds.query(query, on_error="skip").to_list() == [12]
+        return
+    with pytest.raises(QueryFailedError, match="skips no row here") as caught:
+        ds.query(query, on_error="skip").to_list()
+    assert caught.value.reason == "division by zero"
+
+
+@pytest.mark.parametrize("count", ["true", "'2'", "1.5", "0 - 1"])
+@pytest.mark.parametrize(
+    "step", ["take({})", "skip({})", "first({})", "last({})", "nth({})"]
+)
+def test_a_count_over_rows_is_what_it_is_in_a_row(rows, step, count):
+    ds = rows(1, 2, 3)
+    if step.startswith("nth") and count == "0 - 1":
+        assert ds.query(f"$.rows().{step.format(count)}").to_list() == [3]
+        return
+    with pytest.raises(QueryFailedError, match="must be"):
+        ds.query(f"$.rows().{step.format(count)}").to_list()
 
 
 @pytest.mark.parametrize(

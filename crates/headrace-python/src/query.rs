@@ -230,7 +230,7 @@ impl RowQuery {
     }
 
     /// Answers for the rows of a batch from position `start` on, or from there to the front in
-    /// `reverse`: the lines, the position behind the last row that was asked, and that row's
+    /// `reverse`: the lines, the position behind the last row that was evaluated, and that row's
     /// refusal, if it has no answer.
     fn answer<'py>(
         &self,
@@ -239,25 +239,25 @@ impl RowQuery {
         start: usize,
         reverse: bool,
     ) -> PyResult<(Bound<'py, PyBytes>, usize, Option<Refused>)> {
-        let (asked, refusal) = py.detach(|| {
+        let (end, refusal) = py.detach(|| {
             let mut run = self.lock();
             let RowRun { rows, out } = &mut *run;
             out.clear();
-            let mut asked = start;
-            let mut ask = |row| {
-                asked += 1;
+            let mut end = start;
+            let mut evaluate = |row| {
+                end += 1;
                 rows.row(row, out).map(|()| rows.done())
             };
             let batch = batch.rows.texts();
             let ended = if reverse {
-                batch.rev().skip(start).map(&mut ask).find(|asked| *asked != Ok(false))
+                batch.rev().skip(start).map(&mut evaluate).find(|outcome| *outcome != Ok(false))
             } else {
-                batch.skip(start).map(&mut ask).find(|asked| *asked != Ok(false))
+                batch.skip(start).map(&mut evaluate).find(|outcome| *outcome != Ok(false))
             };
-            (asked, ended.and_then(std::result::Result::err))
+            (end, ended.and_then(std::result::Result::err))
         });
         signals::raised()?;
-        Ok((PyBytes::new(py, &self.lock().out), asked, refusal.map(refused)))
+        Ok((PyBytes::new(py, &self.lock().out), end, refusal.map(refused)))
     }
 
     /// Let the program know where the rows stand that come from now on.
@@ -298,17 +298,18 @@ impl RowQuery {
     }
 }
 
-/// The kind of a slot, how many elements it holds, and which of its keys fall.
-type PySlot = (String, u64, Vec<bool>);
+/// The kind of a slot, how many elements it holds, which of its keys fall, and the function of
+/// its numbers.
+type PySlot = (String, u64, Vec<bool>, String);
 
-fn slot_of((kind, count, falling): PySlot) -> PyResult<Slot> {
+fn slot_of((kind, count, falling, function): PySlot) -> PyResult<Slot> {
     match kind.as_str() {
         "count" => Ok(Slot::Count),
         "sum" => Ok(Slot::Sum),
         "avg" => Ok(Slot::Average),
         "min" => Ok(Slot::Min),
         "max" => Ok(Slot::Max),
-        "numbers" => Ok(Slot::Numbers),
+        "numbers" => Ok(Slot::Numbers(function.into())),
         "collect" => Ok(Slot::Collect),
         "first" => Ok(Slot::First(count)),
         "last" => Ok(Slot::Last(count)),
@@ -399,16 +400,16 @@ impl StreamQuery {
         start: usize,
         reverse: bool,
     ) -> PyResult<Taken<'py>> {
-        let (asked, obstacle) = py.detach(|| match self.lock().as_mut() {
+        let (end, obstacle) = py.detach(|| match self.lock().as_mut() {
             Some(run) => take_rows(run, batch, start, reverse),
             None => (start, None),
         });
         signals::raised()?;
         let lines = self.lines(py);
         Ok(match obstacle {
-            None => (lines, asked, None, None),
-            Some(Obstacle::Row(refusal)) => (lines, asked, Some(refused(refusal)), None),
-            Some(Obstacle::Memory(most)) => (lines, asked, None, Some(most)),
+            None => (lines, end, None, None),
+            Some(Obstacle::Row(refusal)) => (lines, end, Some(refused(refusal)), None),
+            Some(Obstacle::Memory(most)) => (lines, end, None, Some(most)),
         })
     }
 
@@ -432,12 +433,12 @@ impl StreamQuery {
         }
     }
 
-    /// Go on to the rows of a batch from position `start` on, and give those that contribute
-    /// elements or cannot be asked: where each stands in the batch, its byte in the source, its
+    /// Go on to the rows of a batch from position `start` on, and return those that contribute
+    /// elements or that the query fails on: where each stands in the batch, its byte in the source, its
     /// content. It ends at a row that is too long, whose refusal comes with the position behind
     /// it, or where memory was too much.
     fn sift<'py>(&self, py: Python<'py>, batch: &RowBatch, start: usize) -> PyResult<Sieve<'py>> {
-        let (positions, asked, obstacle) = py.detach(|| match self.lock().as_mut() {
+        let (positions, end, obstacle) = py.detach(|| match self.lock().as_mut() {
             Some(run) => sift_rows(run, batch, start),
             None => (Vec::new(), start, None),
         });
@@ -449,13 +450,13 @@ impl StreamQuery {
         });
         let sifted = sifted.collect();
         Ok(match obstacle {
-            None => (sifted, asked, None, None),
-            Some(Obstacle::Row(refusal)) => (sifted, asked, Some(refused(refusal)), None),
-            Some(Obstacle::Memory(most)) => (sifted, asked, None, Some(most)),
+            None => (sifted, end, None, None),
+            Some(Obstacle::Row(refusal)) => (sifted, end, Some(refused(refusal)), None),
+            Some(Obstacle::Memory(most)) => (sifted, end, None, Some(most)),
         })
     }
 
-    /// What the rows were reduced to, for the run that `merge`s it. This ends the run.
+    /// The reduced rows, for the run that `merge`s it. This ends the run.
     fn part<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         Ok(PyBytes::new(py, &self.taken()?.into_part()))
     }
@@ -533,9 +534,9 @@ impl StreamQuery {
     fn look<T: Send>(
         &self,
         py: Python<'_>,
-        ask: impl FnOnce(Option<&query::StreamQuery>) -> T + Send,
+        read: impl FnOnce(Option<&query::StreamQuery>) -> T + Send,
     ) -> T {
-        py.detach(|| ask(self.lock().as_ref()))
+        py.detach(|| read(self.lock().as_ref()))
     }
 
     /// The lines since the last time.
@@ -584,8 +585,8 @@ fn take_each<'r>(
     (count, None)
 }
 
-/// Positions of the rows that contribute elements or cannot be asked, the position behind the
-/// last row that was looked at, and what it stopped at.
+/// Positions of the rows that contribute elements or that the query fails on, the position behind
+/// the last row that was read, and what it stopped at.
 fn sift_rows(
     run: &mut query::StreamQuery,
     batch: &RowBatch,

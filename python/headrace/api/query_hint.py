@@ -83,14 +83,14 @@ def _absent(
     paths: dict[str | None, list[Path]] = {None: []}
     for source, path in read:
         paths.setdefault(source, []).append(path)
-    told: list[str] = []
+    messages: list[str] = []
     for source, wanted in paths.items():
         try:
             found = _absent_of(query, report, source, wanted, printed=printed)
         except HeadraceError:
             continue
-        told += filter(None, [found])
-    return "; ".join(told)
+        messages += filter(None, [found])
+    return "; ".join(messages)
 
 
 def _absent_of(
@@ -120,8 +120,8 @@ def _absent_of(
     absent = AbsentFields(left, sampled_fields(rows, complete=is_proven, source=source))
     if everywhere:
         trees = [each for each in (plan.condition, plan.tree) if each is not None]
-        return absent.told(trees)
-    return absent.told([], only_near=not is_proven)
+        return absent.message(trees)
+    return absent.message([], only_near=not is_proven)
 
 
 def _is_cut(query: QueryInput, report: RunReport, source: str | None) -> bool:

@@ -536,15 +536,23 @@ class QueryMeaningError(QuerySyntaxError):
 
 
 class QueryFailedError(HeadraceError):
-    """A query met a value it cannot be computed on. `offset` is a character of the query."""
+    """A query met a value it cannot be computed on. `offset` is a character of the query.
+
+    `query` is empty where the place in it is not known.
+    """
+
+    ADVICE = "{cure}"
 
     query: str
     offset: int
     reason: str
+    cure: str = ""
 
     @property
     def what(self) -> str:
         """Why, and where in the query."""
+        if not self.query:
+            return self.reason
         near = self.query[self.offset : self.offset + 40]
         return f"{self.reason}, at column {self.offset + 1} of the query: {near}"
 

@@ -58,8 +58,9 @@ PruneCode: TypeAlias = tuple[bytes, tuple[bool, ...], int]
 """The code of a program that gives the keys of an element, which of them fall, and how many of the
 best elements are held."""
 
-SlotCode: TypeAlias = tuple[str, int, tuple[bool, ...]]
-"""The kind of a slot, how many elements it holds, and which of its keys fall."""
+SlotCode: TypeAlias = tuple[str, int, tuple[bool, ...], str]
+"""The kind of a slot, how many elements it holds, which of its keys fall, and the function of its
+numbers."""
 
 
 class Program:
@@ -137,10 +138,10 @@ class Refused:
 
 @record
 class Answers:
-    """Lines of output, and the row at which the batch was left, if at one."""
+    """Lines of output; `end` is the position in the batch behind the last evaluated row."""
 
     lines: bytes
-    asked: int
+    end: int
     refused: Refused | None
 
 
@@ -215,9 +216,9 @@ class RowQuery(_BatchQuery[_native.RowQuery]):
         )
 
     def answer(self, batch: RowBatch, start: int, *, reverse: bool = False) -> Answers:
-        """Ask the rows of a batch from position `start` on; stops at one without answer."""
-        lines, asked, refused = self._native.answer(batch, start, reverse)
-        return Answers(lines, asked, None if refused is None else refused_row(*refused))
+        """Run over the rows of a batch from `start` on, up to one that the query fails on."""
+        lines, end, refused = self._native.answer(batch, start, reverse)
+        return Answers(lines, end, None if refused is None else refused_row(*refused))
 
 
 def refused_row(
@@ -269,24 +270,24 @@ class StreamQuery(_BatchQuery[_native.StreamQuery]):
 
     def answer(self, batch: RowBatch, start: int, *, reverse: bool = False) -> Answers:
         """Take in the rows of a batch from position `start` on."""
-        lines, asked, refused, too_much = self._native.take(batch, start, reverse)
+        lines, end, refused, too_much = self._native.take(batch, start, reverse)
         if too_much is not None:
             raise MemoryExceededError(self.max_memory)
-        return Answers(lines, asked, None if refused is None else refused_row(*refused))
+        return Answers(lines, end, None if refused is None else refused_row(*refused))
 
     def sift(
         self, batch: RowBatch, start: int
     ) -> tuple[list[SiftedRow], int, Refused | None]:
         """Filter the rows of a batch from `start` on, for a query that runs elsewhere.
 
-        Returns those that contribute elements or have no answer, the position behind the
-        last row that was looked at, and that row's refusal if it is too long to be passed on.
+        Returns those that contribute elements or that the query fails on, the position behind
+        the last row that was read, and the refusal of that row if it is too long to pass on.
         """
-        sifted, asked, refused, too_much = self._native.sift(batch, start)
+        sifted, end, refused, too_much = self._native.sift(batch, start)
         if too_much is not None:
             raise MemoryExceededError(self.max_memory)
         rows = [SiftedRow(*row) for row in sifted]
-        return rows, asked, None if refused is None else refused_row(*refused)
+        return rows, end, None if refused is None else refused_row(*refused)
 
     def part(self) -> bytes:
         """Return what the rows were reduced to, for a run like this one to `merge`."""

@@ -53,11 +53,19 @@ _ELSEWHERE = (ast.Root, ast.Source)
 
 
 class SlotShape(NamedTuple):
-    """Kind of an accumulator, how many elements it holds, and which of its keys fall."""
+    """Kind of an accumulator, how many elements it holds, and which of its keys fall.
+
+    `function` is the one that errors name, of those that use the same numbers.
+    """
 
     kind: SlotKind
     elements: int = 0
     falling: tuple[bool, ...] = ()
+    function: str = ""
+
+    def holds_same(self, other: SlotShape) -> bool:
+        """Whether another accumulator holds the same of each element."""
+        return self._replace(function="") == other._replace(function="")
 
 
 @record
@@ -252,7 +260,8 @@ def slots_of_numbers(step: ast.Method) -> tuple[Slot, ast.Method] | None:
     if any(_mentions(arg.value, (ast.Current, ast.Name, *_ELSEWHERE)) for arg in args):
         return None
     try:
-        slot = Slot(SlotShape("numbers"), _about_each(each))
+        shape = SlotShape("numbers", function=step.name)
+        slot = Slot(shape, _about_each(each))
     except _NotCut:
         return None
     return slot, replace(step, args=args)
@@ -274,12 +283,18 @@ def _cut(node: ast.Node, slots: list[Slot]) -> ast.Node:  # noqa: C901, a table 
     """Return an expression over slots, adding those that it needs."""
 
     def slot(
-        kind: SlotKind, each: ast.Node, count: int = 0, falling: tuple[bool, ...] = ()
+        kind: SlotKind,
+        each: ast.Node,
+        count: int = 0,
+        falling: tuple[bool, ...] = (),
+        function: str = "",
     ) -> ast.Path:
-        wanted = Slot(SlotShape(kind, count, falling), each)
-        if wanted not in slots:
-            slots.append(wanted)
-        return _part(1, slots.index(wanted))
+        shape = SlotShape(kind, count, falling, function)
+        for place, known in enumerate(slots):
+            if known.each == each and known.shape.holds_same(shape):
+                return _part(1, place)
+        slots.append(Slot(shape, each))
+        return _part(1, len(slots) - 1)
 
     node = _merged(node)
     match node:
@@ -365,7 +380,9 @@ def _cut(node: ast.Node, slots: list[Slot]) -> ast.Node:  # noqa: C901, a table 
         case ast.Path(ast.Current(), (ast.Method(name, (first, *others)), *rest)) if (
             _is_of_one_value(name, len(others))
         ):
-            values = slot(_kind_of(name), _about_each(first))
+            kind = _kind_of(name)
+            function = name if kind == "numbers" else ""
+            values = slot(kind, _about_each(first), function=function)
             itself = replace(first, value=ast.Current())
             step = ast.Method(name, (itself, *others), span=node.span)
             return _followed(values, (step, *rest), node)
@@ -536,8 +553,7 @@ def _count_needed_of_last(step: ast.Step) -> int | None:
         case ast.Slice(int(start), None, None) if start < 0:
             return -start
         case ast.Method("last", args):
-            count = literal_count(tuple(arg.value for arg in args))
-            return count if count is not None and count >= 0 else None
+            return literal_count(tuple(arg.value for arg in args))
         case _:
             return None
 

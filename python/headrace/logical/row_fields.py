@@ -456,7 +456,7 @@ class AbsentFields:
     unmet: Sequence[Path]
     sample: SampledFields
 
-    def told(self, trees: Sequence[ast.Node], *, only_near: bool = False) -> str:
+    def message(self, trees: Sequence[ast.Node], *, only_near: bool = False) -> str:
         """Return a message with the nearest names; empty if no field is absent.
 
         It also names fields that `trees` read at any depth and the sample does not have. With
@@ -464,11 +464,11 @@ class AbsentFields:
 
         >>> from headrace.language.parser import parse
         >>> sample = sampled_fields([{"id": 1, "who": {"name": "Ada"}}], complete=True)
-        >>> AbsentFields([("name",)], sample).told([parse("name")])
+        >>> AbsentFields([("name",)], sample).message([parse("name")])
         'no row has name (did you mean who.name?)'
-        >>> AbsentFields([("who", "len")], sample).told([])
+        >>> AbsentFields([("who", "len")], sample).message([])
         'no row has who.len (did you mean who.len()?)'
-        >>> AbsentFields([], sample).told([parse("who.name")])
+        >>> AbsentFields([], sample).message([parse("who.name")])
         ''
         """
         paths = self.sample.paths

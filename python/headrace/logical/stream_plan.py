@@ -114,7 +114,8 @@ class StreamPlan:
     answer are dropped. `rest`: runs on the result of the reduction, None if that is the answer.
     `order` is the same as `rest` if that is a sort by keys, `group` if it begins with groups.
     `slots`: those of a reduction to groups. `spread`: the answer is an array whose elements are
-    lines of output. `reverse`: rows are read from the last to the first.
+    lines of output. `reverse`: rows are read from the last to the first. `offset`: where the step
+    that reduces the elements begins in the query.
     """
 
     stages: tuple[Stage, ...]
@@ -128,6 +129,7 @@ class StreamPlan:
     order: Order | None = None
     group: Group | None = None
     slots: tuple[SlotShape, ...] = ()
+    offset: int = 0
 
 
 @record

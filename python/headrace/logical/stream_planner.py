@@ -233,7 +233,8 @@ class _Planner:
                 return self._lines()
             if self._pass(step):
                 continue
-            return self._reduce(step, steps[position + 1 :])
+            reduced = self._reduce(step, steps[position + 1 :])
+            return replace(reduced, offset=step.span.start)
         return self._lines()
 
     def _pass(self, step: ast.Step) -> bool:  # noqa: C901, a table of kinds
@@ -243,9 +244,9 @@ class _Planner:
                 self._local.append(step)
             case ast.Method() if step.name in ROW_LOCAL:
                 self._local.append(step)
-            case ast.Method(
-                "take" | "skip" | "drop", (ast.Arg(ast.Literal(int(count))),)
-            ):
+            case ast.Method("take" | "skip" | "drop", (ast.Arg(value),)) if (
+                count := literal_count((value,))
+            ) is not None:
                 kind: Literal["take", "skip"] = (
                     "take" if step.name == "take" else "skip"
                 )
@@ -409,7 +410,7 @@ class _Planner:
             case "last" if is_counted:
                 plan = self._collect([step, *rest])
                 return replace(plan, reduction="last", limit=count)
-            case "nth" if is_counted and count is not None and arguments and count >= 0:
+            case "nth" if count is not None and arguments:
                 return self._nth(count, rest)
             case "find" | "find_first" if arguments:
                 self._local.append(replace(step, name="filter"))

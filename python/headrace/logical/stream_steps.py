@@ -31,11 +31,14 @@ def mentions_root(step: ast.Step) -> bool:
 
 
 def literal_count(arguments: tuple[ast.Node, ...]) -> int | None:
-    """Return the number of elements that a literal argument requests [default: 1]."""
+    """Return the number of elements that a literal argument requests [default: 1].
+
+    None for an argument that is computed, or is no count.
+    """
     match arguments:
         case ():
             return 1
-        case (ast.Literal(value=int(count)),):
+        case (ast.Literal(value=int(count)),) if type(count) is int and count >= 0:
             return count
         case _:
             return None
@@ -47,8 +50,7 @@ def count_taken(step: ast.Step) -> int | None:
         return None
     if step.name == "take" and not step.args:
         return None
-    count = literal_count(tuple(arg.value for arg in step.args))
-    return count if count is not None and count >= 0 else None
+    return literal_count(tuple(arg.value for arg in step.args))
 
 
 def longest_option(options: Sequence[ast.Arg]) -> bool | None:

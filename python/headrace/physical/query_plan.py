@@ -136,7 +136,10 @@ class StreamPlan:
     group: GroupPlan | None = None
     slots: tuple[SlotShape, ...] = ()
     column: int = 1
-    """The column of the query that errors in the reduction name."""
+    """The column of the query that errors of rows in the reduction name."""
+    query: str = ""
+    offset: int = 0
+    """The query, and the offset in it of the step that reduces the elements."""
 
     @property
     def result_depth(self) -> int:
@@ -451,6 +454,8 @@ class _Planner:
             None if plan.group is None else self._group(plan.group),
             plan.slots,
             _column(plan.stages),
+            self._query,
+            plan.offset,
         )
 
     def _group(self, group: logical.Group) -> GroupPlan:

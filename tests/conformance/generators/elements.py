@@ -137,6 +137,11 @@ OF_INTEGERS = {
     "map(@ + 1).filter(@ > 2).sum()": lambda xs: sum(x + 1 for x in xs if x > 1),
 }
 
+COUNTING = (
+    *("take", "skip", "drop", "first", "last", "lag", "lead", "flatten"),
+    *("chunk", "window", "rolling_sum"),
+)
+
 OF_MIXED = {
     "compact()": [x for x in MIXED if x is not None],
     "unique()": [1, None, "a", 0, [2], False],
@@ -286,6 +291,12 @@ def others() -> list[Case]:
         gives("to_csv", "$.to_csv(['a', 'b'])", [{"b": 1}, {"a": "x"}], "a,b\n,1\nx,"),
         gives("to_tsv", "$.to_tsv()", [{"a": 1, "b": "x"}, {"b": "y"}], "1\tx\n\ty"),
     ]
+    for name in COUNTING:
+        reason = "a count must be 0 or more, not number -1"
+        made.append(fails("count", f"xs.{name}(n)", {"xs": [1], "n": -1}, reason))
+    for part in ("chunk", "window"):
+        reason = f"a {part} must have at least 1 element"
+        made.append(fails("size", f"$.{part}(0)", [1, 2], reason))
     for left, right in (([1, 2], ["a", "b"]), ([], [1]), ([1], [2])):
         answer = [list(pair) for pair in product(left, right)]
         made.append(gives("product", "product(l, r)", {"l": left, "r": right}, answer))

@@ -51,10 +51,17 @@ class Arguments:
         return self.evaluate(node, self.scope)
 
     def whole(self, place):
-        """Evaluate an argument that is a count."""
+        """Evaluate an argument that is a whole number."""
         number = whole(self.value(place))
         if number is None:
             raise QueryError("a count must be a whole number")
+        return number
+
+    def count(self, place):
+        """Evaluate an argument that counts something."""
+        number = self.whole(place)
+        if number < 0:
+            raise QueryError("a count must be 0 or more")
         return number
 
     def text(self, place):

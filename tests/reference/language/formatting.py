@@ -53,12 +53,25 @@ def _as_python(value, parts):
             raise QueryError("no integer")
         return int(number)
     if kind is None and parts["precision"] is None:
-        signs = ("sign", "alternate", "grouping")
-        if any(parts[sign] for sign in signs) or (parts["zero"] and parts["align"]):
+        if parts["alternate"] or (parts["zero"] and parts["align"]):
             raise NotInSubset("a format of the text of a number")
+        if parts["sign"] or parts["grouping"]:
+            return _as_written(value)
         zeros = int(parts["width"] or 0) if parts["zero"] else 0
         return text_of(value).zfill(zeros)
     return float(value)
+
+
+def _as_written(number):
+    """Return a number whose text in Python is that of the language, but for exponents."""
+    text = text_of(number)
+    if isinstance(number, int) or (isinstance(number, Written) and number.is_whole):
+        return int(text)
+    if "." in text or "e" in float.__repr__(number):
+        return float(number)
+    if number == 0:
+        raise NotInSubset("the sign of zero")
+    return int(text)
 
 
 def _for_python(value, parts):
@@ -67,6 +80,8 @@ def _for_python(value, parts):
     if is_number(value) and parts["kind"] is None:
         if parts["precision"] is not None:
             return spec + "g"
+        if parts["sign"] or parts["grouping"]:
+            return spec
         if parts["zero"]:
             return ""
         if parts["align"] is None and parts["width"]:

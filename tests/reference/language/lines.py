@@ -270,7 +270,7 @@ class Stream:
         arguments = Arguments(step.args, NOTHING, evaluate, of_rows)
         if step.name in COUNTING:
             arguments.check(1)
-            count = max(arguments.whole(0), 0)
+            count = arguments.count(0)
             bounds = (count,) if step.name == "take" else (count, None)
             return islice(self.value, *bounds)
         return STAGES[step.name](self, self.value, arguments)

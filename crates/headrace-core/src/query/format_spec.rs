@@ -2,7 +2,8 @@
 //! Python's format language.
 //!
 //! A format is read once, before any row. A number without a type is written as everywhere
-//! in the language, so `1.0` is `1`. What needs a number fails on anything else.
+//! in the language, so `1.0` is `1`; with a sign or grouping a very large or small one has an
+//! exponent, as in Python. What needs a number fails on anything else.
 
 use std::fmt::Write;
 
@@ -39,7 +40,7 @@ pub struct FormatSpec {
     alternate: bool,
     zero: bool,
     width: usize,
-    /// What stands between groups of digits.
+    /// The separator of groups of digits.
     grouping: Option<char>,
     precision: Option<usize>,
     kind: Option<char>,
@@ -186,7 +187,15 @@ impl FormatSpec {
         arena: &'r Bump,
     ) -> Result<Written, Fault> {
         let kind = match kind {
-            None if self.precision.is_none() => return Ok(plain(text_of(value, arena))),
+            None if self.precision.is_none() => {
+                let is_as_in_python = self.sign.is_some() || self.grouping.is_some();
+                return Ok(match value {
+                    Value::Float(number) if is_as_in_python && has_exponent(number) => {
+                        plain(&with_exponent(&format!("{number:e}"), ""))
+                    }
+                    _ => plain(text_of(value, arena)),
+                });
+            }
             None => 'g',
             Some('d') => {
                 let value = match value {
@@ -339,11 +348,20 @@ fn fixed(number: f64, precision: usize, alternate: bool) -> String {
     format!("{number:.precision$}{point}")
 }
 
-/// As C writes it: a sign and at least two digits in the exponent.
+/// Whether Python's `repr` of a number has an exponent.
+fn has_exponent(number: f64) -> bool {
+    let size = number.abs();
+    size >= 1e16 || (size > 0.0 && size < 1e-4)
+}
+
 fn exponential(number: f64, precision: usize, alternate: bool) -> String {
-    let text = format!("{number:.precision$e}");
-    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let point = if alternate && precision == 0 { "." } else { "" };
+    with_exponent(&format!("{number:.precision$e}"), point)
+}
+
+/// A number with an exponent as C writes it: with a sign and at least two digits.
+fn with_exponent(text: &str, point: &str) -> String {
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
     let (sign, size) = exponent.strip_prefix('-').map_or(('+', exponent), |size| ('-', size));
     format!("{mantissa}{point}e{sign}{size:0>2}")
 }
@@ -419,6 +437,13 @@ mod tests {
             (3.0, "b", "11"),
             (-0.0, ".1f", "-0.0"),
             (1.0, "", "1"),
+            (1e15, ",", "1,000,000,000,000,000"),
+            (1e16, ",", "1e+16"),
+            (-1.5e20, ",", "-1.5e+20"),
+            (1e-4, ",", "0.0001"),
+            (1e-7, ",", "1e-07"),
+            (1e-7, "012,", "0,000,001e-07"),
+            (1e22, "+", "+1e+22"),
         ] {
             assert_eq!(written(Value::Float(number), spec).as_deref(), Ok(wanted), "{spec}");
         }

@@ -82,7 +82,7 @@ impl Tape {
     /// Check a line in full and take its lanes apart.
     ///
     /// # Errors
-    /// What is wrong with the line.
+    /// An error in the line.
     pub fn parse<'r>(
         &'r mut self,
         line: &'r [u8],
@@ -95,7 +95,7 @@ impl Tape {
     /// [`parse`](Self::parse), with the document made where it stays.
     ///
     /// # Errors
-    /// What is wrong with the line.
+    /// An error in the line.
     #[inline]
     pub fn parse_in<'r>(
         &'r mut self,
@@ -110,7 +110,7 @@ impl Tape {
     /// [`parse_in`](Self::parse_in) for a line that is known to be UTF-8.
     ///
     /// # Errors
-    /// What is wrong with the line.
+    /// An error in the line.
     #[inline]
     pub fn parse_text_in<'r>(
         &'r mut self,
@@ -150,7 +150,7 @@ impl Tape {
 /// Check a text in full and take it apart, for as long as the arena lives.
 ///
 /// # Errors
-/// What is wrong with the text.
+/// An error in the text.
 pub fn parse_text<'r>(text: &'r str, arena: &'r Bump) -> Result<Value<'r>, JsonError> {
     parsed_on(&mut Tape::once(), text, arena)
 }
@@ -158,7 +158,7 @@ pub fn parse_text<'r>(text: &'r str, arena: &'r Bump) -> Result<Value<'r>, JsonE
 /// The same for a text that will be gone, on a tape that is used again.
 ///
 /// # Errors
-/// What is wrong with the text.
+/// An error in the text.
 pub fn parse_text_on<'r>(
     tape: &mut Tape,
     text: &str,
@@ -185,7 +185,7 @@ impl Kept {
     /// Check a text in full and take it apart.
     ///
     /// # Errors
-    /// What is wrong with the text.
+    /// An error in the text.
     pub fn new(text: String, limits: &Limits) -> Result<Self, JsonError> {
         let mut tape = Tape::once();
         tape.parse(text.as_bytes(), limits)?;
@@ -359,12 +359,17 @@ impl<'r> Node<'r> {
         self.at == 0 && std::ptr::eq(self.document.cells, document.cells)
     }
 
+    /// Whether this is the same part of the same document as another node.
+    pub fn is_same_part(self, other: Node<'_>) -> bool {
+        self.at == other.at && std::ptr::eq(self.document.cells, other.document.cells)
+    }
+
     /// The kind of the node.
     pub fn node_kind(self) -> NodeKind {
         self.cell().kind
     }
 
-    /// What kind of value it is.
+    /// The kind of the value.
     pub fn kind(self) -> Kind {
         match self.cell().kind {
             NodeKind::Null => Kind::Null,

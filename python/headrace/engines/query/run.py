@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from headrace.engines.query.options import QueryOptions, Shape
     from headrace.engines.query.scan import Rows, Scan, ScanQuery
-    from headrace.kernel.programs import Cancel, JoinTable
+    from headrace.kernel.programs import Cancel, JoinTable, Program
     from headrace.kernel.rows import RowBatch
     from headrace.kernel.sort_keys import KeyedRows
     from headrace.physical.query_plan import QueryPlan
@@ -264,19 +264,31 @@ class QueryRun:
         self, plans: Sequence[StreamPlan], queries: Sequence[StreamQuery]
     ) -> list[bytes]:
         """Return the answers of plans whose queries have read all rows."""
-        depth = self.options.max_depth
-        try:
-            results = [query.finish() for query in queries]
-        except QueryFailedError as error:
-            from headrace.engines.query.unlike import with_places
-
-            raise with_places(self, plans, error) from None
+        results = [
+            self._reduced(plan, query)
+            for plan, query in zip(plans, queries, strict=True)
+        ]
         return [
-            result
-            if plan.rest is None
-            else plan.rest.evaluate(result, depth + plan.result_depth, self._sources)
+            result if plan.rest is None else self._of_reduced(plan, plan.rest, result)
             for plan, result in zip(plans, results, strict=True)
         ]
+
+    def _reduced(self, plan: StreamPlan, query: StreamQuery) -> bytes:
+        try:
+            return query.finish()
+        except QueryFailedError as error:
+            from headrace.engines.query import failed_rows
+
+            raise failed_rows.of_reduction(self, plan, error) from None
+
+    def _of_reduced(self, plan: StreamPlan, rest: Program, reduced: bytes) -> bytes:
+        depth = self.options.max_depth + plan.result_depth
+        try:
+            return rest.evaluate(reduced, depth, self._sources)
+        except QueryFailedError as error:
+            from headrace.engines.query import failed_rows
+
+            raise failed_rows.of_rest(self, plan, error) from None
 
     def evaluate(self, plan: ValuePlan) -> bytes:
         """Return the answer of a plan that reads only the results of subqueries."""

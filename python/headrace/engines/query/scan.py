@@ -443,7 +443,7 @@ class Scanner:
             for answers in answers_of(query):
                 yield answers.lines, None
                 if answers.refused is not None:
-                    refusals.setdefault(answers.refused, answers.asked)
+                    refusals.setdefault(answers.refused, answers.end)
                     if self.options.on_error == "abort":
                         break
         for refused in sorted(refusals, key=refusals.__getitem__):
@@ -461,7 +461,7 @@ class Scanner:
             yield answers
             for zipped in self.zipped:
                 zipped.raise_error()
-            start = answers.asked
+            start = answers.end
 
     def refuse(
         self,

@@ -41,7 +41,7 @@ class PathKeys:
         answers = query.answer(batch, 0)
         values = iter(answers.lines.splitlines())
         refused = answers.refused
-        count = answers.asked if refused is None else answers.asked - 1
+        count = answers.end if refused is None else answers.end - 1
         rows = batch.contents()[:count]
         found = [next(values) if row and not row.isspace() else b"null" for row in rows]
         if refused is None:

@@ -70,7 +70,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class QueryStep:
     """A step that replaces rows by the answers of a query; `named` are the sources it joins."""
 
     name: str
@@ -86,7 +86,7 @@ class Divide:
     path: str
 
 
-Step: TypeAlias = Check | Ask | Divide
+Step: TypeAlias = Check | QueryStep | Divide
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,8 +191,8 @@ def _begun(step: Step, reading: RowOptions, options: QueryOptions) -> _Run:
     match step:
         case Check():
             return _Checking(step, options)
-        case Ask():
-            return _Asking(step, reading, options)
+        case QueryStep():
+            return _QueryRun(step, reading, options)
         case Divide():
             return _Dividing(step, options)
 
@@ -367,10 +367,12 @@ class _Checking:
         return "it cannot be checked", "it cannot be checked"
 
 
-class _Asking:
-    """Runs an `Ask`."""
+class _QueryRun:
+    """Runs an `QueryStep`."""
 
-    def __init__(self, step: Ask, reading: RowOptions, options: QueryOptions) -> None:
+    def __init__(
+        self, step: QueryStep, reading: RowOptions, options: QueryOptions
+    ) -> None:
         self.name = step.name
         plan = row_by_row(step.query)
         named = {
@@ -482,7 +484,7 @@ def _answers(
         lines.append(answers.lines)
         if answers.refused is not None:
             refused.append(answers.refused)
-        start = answers.asked
+        start = answers.end
     return b"".join(lines), refused
 
 

@@ -52,6 +52,20 @@ _CURES = {
 }
 
 
+_COUNTS = frozenset({"count", "depth", "distance", "indent", "size", "width"})
+"""Parameters that are a number of elements or of characters."""
+
+_NEGATIVE = {
+    "take": "the last elements are .last({})",
+    "first": "the last elements are .last({})",
+    "last": "the first elements are .first({})",
+    "skip": "all elements but the last ones are [:-{}]",
+    "lag": "later elements are .lead({})",
+    "lead": "earlier elements are .lag({})",
+}
+"""Cures for a count below zero."""
+
+
 def in_order(source: str, tree: ast.Node) -> ast.Node:
     """Return a query with all arguments in the order of their parameters.
 
@@ -167,6 +181,8 @@ class _Arguments:
                 continue  # It names a field.
             if parameter is not None and parameter.kind == "each":
                 self._check_each(builtin, written, parameter, arg)
+            if parameter is not None and parameter.name in _COUNTS:
+                self._check_count(builtin, written, arg.value)
         return args
 
     def _ordered(
@@ -259,6 +275,14 @@ class _Arguments:
                 quoted = unparse(ast.Literal(".".join([*first, *fields])))
                 reason = "this is the value of a field, and no name"
                 raise self._error(node, reason, f"quote it: {quoted}")
+
+    def _check_count(self, builtin: Builtin, written: str, node: ast.Node) -> None:
+        """Refuse a count below zero."""
+        match node:
+            case ast.Negate(ast.Literal(int() | float() as number)) if number > 0:
+                reason = f"{written} takes a count of 0 or more, not -{number}"
+                cure = _NEGATIVE.get(builtin.name, "").format(number)
+                raise self._error(node, reason, cure)
 
     def _check_each(
         self, builtin: Builtin, written: str, parameter: Parameter, arg: ast.Arg

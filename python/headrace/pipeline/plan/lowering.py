@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from headrace.engines.rows import steps
-from headrace.engines.rows.steps import Ask, Check, Condition, row_by_row
+from headrace.engines.rows.steps import Check, Condition, QueryStep, row_by_row
 from headrace.errors import UsageError
 from headrace.language.unparse import unparse
 from headrace.logical.resolution import read_query
@@ -58,9 +58,9 @@ def step_of(
             limit = None if stage.max_bytes is None else parse_size(stage.max_bytes)
             return Check(name, tuple(_conditions(stage)), limit)
         case Transform(query=query):
-            return _ask(name, query, named)
+            return _query_step(name, query, named)
         case Join():
-            return _ask(name, join_query(stage), named)
+            return _query_step(name, join_query(stage), named)
         case Divide(partition_by=path):
             return steps.Divide(name, path)
         case _:
@@ -118,12 +118,14 @@ def mover_keys(stage: Mover) -> tuple[str, ...]:
             return (unparse(joined.key),)
 
 
-def _ask(name: str, query: str, named: Mapping[str, Sequence[Source]]) -> Ask:
+def _query_step(
+    name: str, query: str, named: Mapping[str, Sequence[Source]]
+) -> QueryStep:
     used = [other for other, _offset in row_by_row(query).names]
     if missing := [other for other in used if other not in named]:
         known = ", ".join(named) or "none"
         raise UsageError(f"@{missing[0]} is not one of [names]; there is {known}")
-    return Ask(name, query, tuple((other, tuple(named[other])) for other in used))
+    return QueryStep(name, query, tuple((other, tuple(named[other])) for other in used))
 
 
 def _conditions(stage: Validate) -> Iterator[Condition]:

@@ -64,12 +64,12 @@ def _flat_map(receiver, arguments):
 
 def _take(receiver, arguments):
     arguments.check(1)
-    return Lazy(islice(elements(receiver), max(arguments.whole(0), 0)))
+    return Lazy(islice(elements(receiver), arguments.count(0)))
 
 
 def _skip(receiver, arguments):
     arguments.check(1)
-    return Lazy(islice(elements(receiver), max(arguments.whole(0), 0), None))
+    return Lazy(islice(elements(receiver), arguments.count(0), None))
 
 
 def _compact(receiver, arguments):
@@ -101,7 +101,7 @@ def _unique_by(receiver, arguments):
 
 def _flatten(receiver, arguments):
     arguments.check(0, 1)
-    depth = arguments.whole(0) if arguments else 1
+    depth = arguments.count(0) if arguments else 1
     return Lazy(_flat(elements(receiver), depth))
 
 
@@ -131,7 +131,7 @@ def _all(receiver, arguments):
 def _first(receiver, arguments):
     arguments.check(0, 1)
     if arguments:
-        return list(islice(elements(receiver), max(arguments.whole(0), 0)))
+        return list(islice(elements(receiver), arguments.count(0)))
     return next(elements(receiver), None)
 
 
@@ -140,7 +140,7 @@ def _last(receiver, arguments):
     if not arguments:
         found = list(elements(receiver))
         return found[-1] if found else None
-    count = max(arguments.whole(0), 0)
+    count = arguments.count(0)
     # A count of 0 needs no element.
     found = list(elements(receiver)) if count else []
     return found[-count:]

@@ -40,11 +40,11 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Elements", [
         ]),
     Builtin::stage("take", take)
         .takes(&[Parameter::Value("count")])
-        .doc("The first elements, as many as asked for; nothing behind them is evaluated.")
+        .doc("The first `count` elements; nothing behind them is evaluated.")
         .examples(&[
             ["[3, 1, 2].take(2)", "null", "[3, 1]"],
             ["[3, 1, 2].take(4 / 2)", "null", "[3, 1]"],
-            ["[1].take(-1)", "null", "[]"],
+            ["[1].take(0 - 1)", "null", "error"],
             ["[3, 1, 2].take(1.5)", "null", "error"],
         ]),
     Builtin::reduce("find", find)
@@ -130,7 +130,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Elements", [
     Builtin::reduce("first", first)
         .takes(&[Parameter::Value("count")])
         .required(0)
-        .doc("The first element, or null; with a count, an array of so many. Nothing behind is evaluated. Behind `find` and others that give one element, it is that element.")
+        .doc("The first element, or null; with a count, an array of that many. Nothing behind is evaluated. Behind `find` and others that give one element, it is that element.")
         .examples(&[
             ["[3, 1, 2].first()", "null", "3"],
             ["[3, 1, 2].first(2)", "null", "[3, 1]"],
@@ -139,7 +139,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Elements", [
     Builtin::reduce("last", last)
         .takes(&[Parameter::Value("count")])
         .required(0)
-        .doc("The last element, or null; with a count, an array of so many, in their order.")
+        .doc("The last element, or null; with a count, an array of that many, in their order.")
         .examples(&[
             ["[3, 1, 2].last()", "null", "2"],
             ["[3, 1, 2].last(2)", "null", "[1, 2]"],
@@ -235,17 +235,31 @@ fn take<'r, 'p>(
     Ok(stopped)
 }
 
-/// A number of elements; one below zero is none.
+/// A number of elements, 0 or more.
 pub(super) fn count_of<'r, 'p>(
     machine: &mut Machine<'p, 'r>,
     arg: &'p Arg,
 ) -> Evaluated<'r, usize> {
     let value = machine.value_of(arg)?.resolved(machine.arena);
-    let Some(count) = whole_number(value) else {
-        let shown = shown(value, machine.arena);
-        return Err(Fault::new(format!("a count must be a whole number, not {shown}")));
+    let what = match whole_number(value) {
+        Some(count @ 0..) => return Ok(usize::try_from(count).unwrap_or(usize::MAX)),
+        Some(_) => "0 or more",
+        None => "a whole number",
     };
-    Ok(usize::try_from(count.max(0)).unwrap_or(usize::MAX))
+    let shown = shown(value, machine.arena);
+    Err(Fault::new(format!("a count must be {what}, not {shown}")))
+}
+
+/// The number of elements of a `part`, such as a window: at least one.
+pub(super) fn size_of<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    arg: &'p Arg,
+    part: &str,
+) -> Evaluated<'r, usize> {
+    match count_of(machine, arg)? {
+        0 => Err(Fault::new(format!("a {part} must have at least 1 element"))),
+        size => Ok(size),
+    }
 }
 
 fn find<'r, 'p>(machine: &mut Machine<'p, 'r>, receiver: ExprId, args: &'p [Arg]) -> Evaluated<'r> {

@@ -6,7 +6,7 @@ use bumpalo::{Bump, collections::Vec as BumpVec};
 
 use super::{
     Size,
-    iteration::count_of,
+    iteration::size_of,
     limited,
     sorting::{grouped, key_text},
 };
@@ -26,10 +26,7 @@ pub(super) fn chunk<'r, 'p>(
     args: &'p [Arg],
     sink: &mut Sink<'_, 'p, 'r>,
 ) -> Evaluated<'r, Flow> {
-    let size = count_of(machine, &args[0])?;
-    if size == 0 {
-        return machine.each(receiver, sink);
-    }
+    let size = size_of(machine, &args[0], "chunk")?;
     let mut open = Vec::new();
     let flow = machine.each(receiver, &mut |machine, element| {
         open.push(element);
@@ -53,10 +50,7 @@ pub(super) fn window<'r, 'p>(
     args: &'p [Arg],
     sink: &mut Sink<'_, 'p, 'r>,
 ) -> Evaluated<'r, Flow> {
-    let size = count_of(machine, &args[0])?;
-    if size == 0 {
-        return machine.each(receiver, sink);
-    }
+    let size = size_of(machine, &args[0], "window")?;
     push_windows(machine, receiver, size, sink)
 }
 

@@ -100,7 +100,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Sorting and grouping", [
     Builtin::stage("flatten", flatten)
         .takes(&[Parameter::Value("depth")])
         .required(0)
-        .doc("The elements of the arrays among the elements instead of these arrays; with a depth, so many times.")
+        .doc("The elements, each array replaced by its elements; with a depth, that is repeated as often.")
         .examples(&[
             ["[[1, [2]], 3].flatten()", "null", "[1, [2], 3]"],
             ["[[1, [2]], 3].flatten(2)", "null", "[1, 2, 3]"],
@@ -108,14 +108,14 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Sorting and grouping", [
     Builtin::stage("chunk", reshape::chunk)
         .takes(&[Parameter::Value("size")])
         .aliases(&["batch"])
-        .doc("Arrays of so many elements each, the last one of what is left; the elements themselves for a size of 0.")
+        .doc("Arrays of `size` elements each, the last one of the rest.")
         .examples(&[
             ["[1, 2, 3].chunk(2)", "null", "[[1, 2], [3]]"],
-            ["[1, 2].chunk(0)", "null", "[1, 2]"],
+            ["[1, 2].chunk(0)", "null", "error"],
         ]),
     Builtin::stage("window", reshape::window)
         .takes(&[Parameter::Value("size")])
-        .doc("An array of so many elements from each element on, as long as there are that many; the elements themselves for a size of 0.")
+        .doc("For each element, an array of it and the next ones, `size` in all, as long as there are that many.")
         .examples(&[
             ["[1, 2, 3].window(2)", "null", "[[1, 2], [2, 3]]"],
             ["[1, 2].window(3)", "null", "[]"],

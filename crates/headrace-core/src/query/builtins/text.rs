@@ -106,7 +106,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group(
         Builtin::value("indent", indent)
             .takes(&[Parameter::Value("indent")])
             .required(0)
-            .doc("The text with two spaces before each line, as many as asked for, or a text.")
+            .doc("The text with two spaces before each line; with a number, that many spaces; with a text, that text.")
             .examples(&[
                 [r#""a\nb".indent()"#, "null", r#""  a\n  b""#],
                 [r#""a\nb".indent(1)"#, "null", r#"" a\n b""#],
@@ -121,10 +121,10 @@ pub(super) static BUILTINS: &[Builtin] = &in_group(
         Builtin::value("repeat", repeat)
             .takes(&[Parameter::Value("count")])
             .aliases(&["repeat_str"])
-            .doc("The text as often as asked for, one behind the other.")
+            .doc("The text repeated `count` times.")
             .examples(&[
                 [r#""ab".repeat(2)"#, "null", r#""abab""#],
-                [r#""ab".repeat(-1)"#, "null", r#""""#],
+                [r#""ab".repeat(0)"#, "null", r#""""#],
                 [r#""ab".repeat(1000000000000)"#, "null", "error"],
             ]),
         Builtin::value("replace", |machine, receiver, args| replaced(machine, receiver, args, 1))
@@ -309,7 +309,7 @@ fn dedent(text: &str, draft: &mut TextBuilder<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What two texts both begin with.
+/// The common prefix of two texts.
 fn shared_start<'t>(left: &'t str, right: &str) -> &'t str {
     let same = left.chars().zip(right.chars()).take_while(|(left, right)| left == right);
     let length = same.map(|(character, _)| character.len_utf8()).sum();

@@ -6,7 +6,10 @@
 
 use std::{cmp::Ordering, collections::VecDeque};
 
-use super::{Builtin, Parameter, in_group, iteration::count_of};
+use super::{
+    Builtin, Parameter, in_group,
+    iteration::{count_of, size_of},
+};
 use crate::{
     query::{
         Arg, ExprId, Fault, Machine, Sum,
@@ -20,7 +23,7 @@ use crate::{
 pub(super) static BUILTINS: &[Builtin] = &in_group("Windows", [
     Builtin::stage("rolling_sum", rolling_sum)
         .takes(&[Parameter::Value("size")])
-        .doc("For each element, the sum of the last so many elements up to it, exact and an integer if all of them are; null until there are that many. Null does not count.")
+        .doc("For each element, the sum of the last `size` elements up to it, exact and an integer if all of them are; null until there are that many. Null does not count.")
         .examples(&[
             ["[3, 1, 2].rolling_sum(2)", "null", "[null, 4, 3]"],
             ["[3, null, 2.5].rolling_sum(2)", "null", "[null, 3, 2.5]"],
@@ -29,21 +32,21 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Windows", [
         ]),
     Builtin::stage("rolling_avg", rolling_avg)
         .takes(&[Parameter::Value("size")])
-        .doc("For each element, the mean of the last so many elements up to it; null until there are that many. Null does not count.")
+        .doc("For each element, the mean of the last `size` elements up to it; null until there are that many. Null does not count.")
         .examples(&[
             ["[3, 1, 2].rolling_avg(2)", "null", "[null, 2.0, 1.5]"],
             ["[3, null, null].rolling_avg(2)", "null", "[null, 3.0, null]"],
         ]),
     Builtin::stage("rolling_min", rolling_min)
         .takes(&[Parameter::Value("size")])
-        .doc("For each element, the smallest of the last so many elements up to it, as `min` has it; null until there are that many.")
+        .doc("For each element, the smallest of the last `size` elements up to it, as `min` has it; null until there are that many.")
         .examples(&[
             ["[3, 1, 2].rolling_min(2)", "null", "[null, 1, 1]"],
             ["[null, null, 2].rolling_min(2)", "null", "[null, null, 2]"],
         ]),
     Builtin::stage("rolling_max", rolling_max)
         .takes(&[Parameter::Value("size")])
-        .doc("For each element, the largest of the last so many elements up to it, as `max` has it; null until there are that many.")
+        .doc("For each element, the largest of the last `size` elements up to it, as `max` has it; null until there are that many.")
         .examples(&[
             ["[3, 1, 2].rolling_max(2)", "null", "[null, 3, 2]"],
             [r#"["a", "c", "b"].rolling_max(2)"#, "null", r#"[null, "c", "c"]"#],
@@ -128,10 +131,7 @@ struct Window<T> {
 
 impl<T> Window<T> {
     fn new<'p>(machine: &mut Machine<'p, '_>, arg: &'p Arg) -> Result<Self, Fault> {
-        match count_of(machine, arg)? {
-            0 => Err(Fault::new("a window must have at least 1 element")),
-            size => Ok(Self { size, held: VecDeque::new() }),
-        }
+        Ok(Self { size: size_of(machine, arg, "window")?, held: VecDeque::new() })
     }
 
     /// Take in one more; what falls out.

@@ -45,13 +45,22 @@ impl<'p, 'r> Machine<'p, 'r> {
             }
             expr => {
                 let value = self.eval(id)?;
-                if matches!(expr, Expr::Root) && value.kind() == Kind::Object {
+                if value.kind() == Kind::Object && self.is_row(expr) {
                     return Err(row_without_elements());
                 }
                 return self.each_of(value, sink);
             }
         };
         flow.map_err(|fault| fault.at(id))
+    }
+
+    /// Whether an expression is `$`, or `@` where that is `$`.
+    fn is_row(&self, expr: &Expr) -> bool {
+        match (expr, self.root, self.current) {
+            (Expr::Root, _, _) => true,
+            (Expr::Current, Value::Node(root), Value::Node(current)) => root.is_same_part(current),
+            _ => false,
+        }
     }
 
     /// What a single part of the row becomes, as a stage over rows begins with one: it stays

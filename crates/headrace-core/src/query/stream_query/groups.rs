@@ -23,7 +23,7 @@ use crate::{
 /// Roughly what a group takes beside its texts and its slots.
 const GROUP_BYTES: usize = 64;
 
-/// What the groups are told apart by.
+/// How groups are named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Naming {
     /// The values of the keys.
@@ -130,7 +130,7 @@ impl Groups {
             if !matches!(number, Value::Null | Value::Int(_) | Value::Float(_)) {
                 numbers::addend(number, builtin, arena)?;
             }
-            if *slot != Slot::Numbers {
+            if !matches!(slot, Slot::Numbers(_)) {
                 *part = number;
             }
         }
@@ -169,7 +169,7 @@ impl Groups {
         for ((state, slot), part) in self.states[first..].iter_mut().zip(&self.slots).zip(parts) {
             let passes = match slot {
                 Slot::Count => part.truthy(arena),
-                Slot::Numbers => !part.is_null(),
+                Slot::Numbers(_) => !part.is_null(),
                 _ => true,
             };
             if passes {

@@ -80,8 +80,8 @@ pub enum Slot {
     Min,
     /// The largest.
     Max,
-    /// An array of those that are not null; each must be a number.
-    Numbers,
+    /// An array of those that are not null, for the function of this name; each must be a number.
+    Numbers(Box<str>),
     /// An array of them all.
     Collect,
     /// An array of the first.
@@ -106,7 +106,7 @@ impl Slot {
             Self::Average => Accumulator::Average(Sum::new(), 0),
             Self::Min => Accumulator::least(),
             Self::Max => Accumulator::greatest(),
-            Self::Numbers | Self::Collect => Accumulator::first(u64::MAX),
+            Self::Numbers(_) | Self::Collect => Accumulator::first(u64::MAX),
             Self::First(limit) => Accumulator::first(*limit),
             Self::Last(limit) => Accumulator::last(*limit),
             Self::Best(keep, falling) => Accumulator::best(*keep, falling.clone()),
@@ -116,11 +116,11 @@ impl Slot {
     }
 
     /// The function that refuses values which are neither numbers nor null.
-    fn of_numbers(&self) -> Option<&'static str> {
+    fn of_numbers(&self) -> Option<&str> {
         match self {
             Self::Sum => Some("sum"),
             Self::Average => Some("avg"),
-            Self::Numbers => Some("an aggregate of numbers"),
+            Self::Numbers(function) => Some(function),
             _ => None,
         }
     }
@@ -141,12 +141,12 @@ pub struct StreamCounts {
     pub blank: u64,
 }
 
-/// Why a stream cannot be gone through.
+/// Why a stream query stops at a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Obstacle {
-    /// A row has no answer; the next can be asked.
+    /// The query fails on a row; the next row can follow.
     Row(Refusal),
-    /// The elements take more memory than they may.
+    /// The elements need more memory than the limit.
     Memory(u64),
 }
 
@@ -164,7 +164,7 @@ pub struct StreamQuery {
     parser: RowParser,
     arena: Bump,
     done: bool,
-    /// What was counted so far.
+    /// The counts so far.
     pub counts: StreamCounts,
 }
 

@@ -85,7 +85,7 @@ class ChunkMaker:
         refused, start = dict[int, Refused](), 0
         while start < len(elements):
             answers = query.answer(batch, start)
-            start = answers.asked
+            start = answers.end
             if answers.refused is not None:
                 failed = elements[answers.refused.row]
                 offset = failed.offset + answers.refused.offset

@@ -126,6 +126,6 @@ def _answers(queries: list[RowQuery], batch: RowBatch) -> Iterator[RowBatch]:
     start = 0
     while start < len(batch):
         answers = first.answer(batch, start)
-        start = answers.asked
+        start = answers.end
         for lines in rows_of_text(answers.lines):
             yield from _answers(others, lines)
