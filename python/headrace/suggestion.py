@@ -1,6 +1,6 @@
 """The name that was probably meant by one that there is not.
 
-The one speller of functions, sources, fields, commands and options.
+The one speller of functions, sources, fields, commands, options and their choices.
 """
 
 from __future__ import annotations
@@ -13,18 +13,54 @@ if TYPE_CHECKING:
 _ALIKE = 0.76
 """How alike two names must be, from 0 to 1: `lead` is not `head`, `upper` is `uper`."""
 
+_SHORTEST = 3
+"""Letters of a name that may have two of them swapped."""
+
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
     """Return the name that is most like another one, whatever its case and hyphens.
 
     >>> nearest("startsWith", ["split", "starts_with"]), nearest("head", ["lead"])
     ('starts_with', None)
+    >>> nearest("nmae", ["same", "name"]), nearest("ab", ["ba"])
+    ('name', None)
     """
     from difflib import get_close_matches
 
+    wanted = _plain(name)
     plain = {_plain(each): each for each in names}
-    near = get_close_matches(_plain(name), plain, n=1, cutoff=_ALIKE)
+    for each, meant in plain.items():
+        if _are_swapped(wanted, each):
+            return meant
+    near = get_close_matches(wanted, plain, n=1, cutoff=_ALIKE)
     return plain[near[0]] if near else None
+
+
+def did_you_mean(name: object, names: Iterable[object]) -> str:
+    """Return a question for the end of an error message; empty if no name is near.
+
+    >>> did_you_mean("lmit", ["limit", "nulls"]), did_you_mean("x", ["limit"])
+    ("; did you mean 'limit'?", '')
+    """
+    if not isinstance(name, str):
+        return ""
+    near = nearest(name, (each for each in names if isinstance(each, str)))
+    return "" if near is None else f"; did you mean {near!r}?"
+
+
+def _are_swapped(name: str, other: str) -> bool:
+    """Whether names of three or more letters differ by two neighbours that change places."""
+    if len(name) != len(other) or len(name) < _SHORTEST:
+        return False
+    differing = [at for at in range(len(name)) if name[at] != other[at]]
+    match differing:
+        case [first, second]:
+            return second == first + 1 and (name[first], name[second]) == (
+                other[second],
+                other[first],
+            )
+        case _:
+            return False
 
 
 def _plain(name: str) -> str:

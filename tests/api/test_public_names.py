@@ -175,5 +175,12 @@ def test_a_misspelt_option_is_refused(tmp_path):
             call()
 
 
+def test_a_misspelt_option_of_a_family_has_a_suggestion():
+    with pytest.raises(TypeError, match=r"argument 'lmit'; did you mean 'limit'\?"):
+        refuse_unknown({"lmit": 1}, QueryOptions)
+    with pytest.raises(TypeError, match=r"argument 'colour'$"):
+        refuse_unknown({"colour": 1}, QueryOptions)
+
+
 def test_options_of_a_family_are_known_by_name():
     refuse_unknown({"engine": "spark", "limit": 1}, QueryOptions)

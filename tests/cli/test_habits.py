@@ -101,6 +101,31 @@ def test_a_former_flag_is_refused_with_the_one_to_write(headrace, numbers, line,
     assert (done.code, done.out, said in done.err) == (2, b"", True), done.err
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("query n FILE --on-error skp", "did you mean skip?"),
+        ("query n FILE --nulls dorp", "did you mean drop?"),
+        ("join FILE --on n --how outer", "see `headrace join --help`"),
+    ],
+)
+def test_a_misspelt_choice_has_a_suggestion(headrace, numbers, line, said):
+    path = str(numbers(3))
+    done = headrace(*(path if word == "FILE" else word for word in line.split()))
+    assert (done.code, done.out) == (2, b"")
+    assert done.err.rstrip().endswith(said)
+
+
+@pytest.mark.parametrize("value", ["-1", "1.5"])
+@pytest.mark.parametrize("option", ["--limit", "-n"])
+def test_a_limit_that_is_no_count_has_no_hint_for_jq(headrace, numbers, option, value):
+    done = headrace("query", option, value, "n", numbers(3))
+    assert (done.code, done.out) == (2, b"")
+    assert (
+        f"'{value}' is not a whole number, 0 or more; see `headrace query" in done.err
+    )
+
+
 def test_a_file_before_the_query_is_reported(headrace, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "rows.jsonl").write_bytes(b'{"id": 1}\n')

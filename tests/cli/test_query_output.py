@@ -149,7 +149,8 @@ def test_answers_before_a_failure_are_printed(headrace, broken, form):
 def test_a_missing_directory_is_named(headrace, people):
     done = headrace("query", "$", "--out", "nowhere/x.csv", people)
     assert done.code == 1
-    assert "nowhere/x.csv: No such file or directory" in done.err
+    reason = "there is no such directory; create it first"
+    assert f"nowhere/x.csv: cannot be written: {reason}" in done.err
 
 
 def test_a_late_column_is_an_error_of_csv(headrace, tmp_path):

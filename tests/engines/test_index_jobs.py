@@ -203,6 +203,6 @@ def test_an_option_of_one_engine_is_refused_by_the_other(path):
         headrace.KeyIndex.build(path, "k", engine="spark", threads=2)
     with pytest.raises(UsageError, match="at least a byte"):
         headrace.KeyIndex.build(path, "k", engine="spark", partition_bytes=0)
-    with pytest.raises(UsageError, match="'local' or 'spark'"):
+    with pytest.raises(UsageError, match="is one of 'local', 'spark'"):
         headrace.GraphIndex.build(path, "k", None, "t", engine="dask")
     assert names(path) == ["rows.jsonl"]

@@ -100,6 +100,13 @@ MISTAKES = [
     ("us.filter(x => x.a[0] == x.a[0])", 16, "name the other value first"),
     ("let t = a in t < t", 14, "name the other value first"),
     ('t.format_time("YYYY-MM")', 15, ""),
+    ("xs.take(-1)", 9, ".last(1)"),
+    ("xs.first(-2)", 10, ".last(2)"),
+    ("xs.last(count: -2)", 16, ".first(2)"),
+    ("$.rows().skip(-1)", 15, "[:-1]"),
+    ("xs.drop(-3)", 9, "[:-3]"),
+    ("xs.lag(-1)", 8, ".lead(1)"),
+    ("xs.lead(-1)", 9, ".lag(1)"),
 ]  # fmt: skip
 
 
@@ -112,6 +119,27 @@ def test_a_mistake_has_a_place_and_a_cure(query, column, cure):
     assert error.column == column
     assert cure in (error.hint or error.reason)
     assert error.hint or not cure
+
+
+@pytest.mark.parametrize(
+    ("call", "column"),
+    [
+        ("chunk(-1)", 9),
+        ("window(-2)", 10),
+        ("flatten(-1)", 11),
+        ("rolling_avg(-1)", 15),
+        ("pad_left(-5)", 12),
+        ("center(-5, '-')", 10),
+        ("indent(-1)", 10),
+        ("repeat(-1.0)", 10),
+    ],
+)
+def test_a_count_below_zero_is_refused(call, column):
+    with pytest.raises(
+        QuerySyntaxError, match="takes a count of 0 or more, not -"
+    ) as caught:
+        prepare(f"v.{call}")
+    assert caught.value.column == column
 
 
 def test_there_are_seventy_mistakes():
@@ -130,9 +158,12 @@ def test_a_misspelt_source_is_named():
         ("UPPER", "upper"),
         ("group-by", "group_by"),
         ("fliter", "filter"),
+        ("nmae", "name"),
+        ("aeg", "age"),
+        ("ga", None),
         ("qqq", None),
     ],
 )
 def test_the_nearest_name(name, wanted):
-    names = ["starts_with", "upper", "group_by", "filter"]
+    names = ["starts_with", "upper", "group_by", "filter", "same", "name", "age", "ag"]
     assert nearest(name, names) == wanted

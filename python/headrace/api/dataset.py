@@ -291,8 +291,9 @@ class Dataset(Closing, Sequence[T_co]):
         A line that is bad or too long raises, or is skipped with ``"skip"``; `stats` counts
         such lines.
         """
-        if on_error not in ("abort", "skip"):
-            raise UsageError(f"on_error is 'abort' or 'skip', not {on_error!r}")
+        from headrace.api.options import refuse_other
+
+        refuse_other("on_error", on_error, ("abort", "skip"))
         return self._records(on_error)
 
     def _records(self, on_error: OnError) -> Iterator[Any]:

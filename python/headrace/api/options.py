@@ -45,7 +45,10 @@ def refuse_unknown(options: Mapping[str, object], family: type) -> None:
     known: dict[str, object] = family.__annotations__
     for name in options:
         if name not in known:
-            raise TypeError(f"unexpected keyword argument {name!r}")
+            from headrace.suggestion import did_you_mean
+
+            hint = did_you_mean(name, known)
+            raise TypeError(f"unexpected keyword argument {name!r}{hint}")
 
 
 class EngineOptions(TypedDict, total=False):
@@ -371,13 +374,16 @@ class ShardOptions(TypedDict, total=False):
 def refuse_other(name: str, value: object, choices: Sequence[object]) -> None:
     """Raise if the value of an option is none of its choices.
 
-    >>> refuse_other("how", "outer", ("inner", "left"))
+    >>> refuse_other("how", "iner", ("inner", "left"))
     Traceback (most recent call last):
-    headrace.errors.UsageError: how is one of 'inner', 'left', not 'outer'
+    headrace.errors.UsageError: how is one of 'inner', 'left', not 'iner'; did you mean 'inner'?
     """
     if value not in choices:
+        from headrace.suggestion import did_you_mean
+
         known = ", ".join(repr(choice) for choice in choices)
-        raise UsageError(f"{name} is one of {known}, not {value!r}")
+        hint = did_you_mean(value, choices)
+        raise UsageError(f"{name} is one of {known}, not {value!r}{hint}")
 
 
 def place_of_tasks(options: EngineOptions) -> Place | None:

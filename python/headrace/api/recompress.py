@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from headrace.errors import (
     DamagedSourceError,
     SourceChangedError,
-    UnwritableError,
     UsageError,
 )
 from headrace.kernel.blocks import codecs
@@ -71,10 +70,6 @@ def recompress(
     chosen = _codec(source, out, codec)
     final = destination(path if out is None else out)
     _refuse_part(final)
-    if not final.parent.is_dir():
-        raise UnwritableError(
-            str(final), "there is no such directory", "nothing was written"
-        )
     remove_abandoned(final)
     temporary = temporary_name(final)
     sidecar = temporary.with_name(temporary.name + SUFFIX)

@@ -320,10 +320,10 @@ class _Parser(ArgumentParser):
     flags: tuple[str, ...] = ()
 
     def error(self, message: str) -> NoReturn:
-        from headrace.cli.options.foreign import spelled_here
+        from headrace.cli.options.foreign import meant_choice, spelled_here
 
         words = [word.partition("=")[0] for word in message.split()]
-        hint = spelled_here(self.command, words, self.flags)
+        hint = meant_choice(message) or spelled_here(self.command, words, self.flags)
         raise UsageError(f"{message}; {hint or f'see `{self.prog} --help`'}")
 
 

@@ -22,6 +22,7 @@ from headrace.pipeline.spec import (
     Source,
 )
 from headrace.store.files.units import parse_size
+from headrace.suggestion import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -112,6 +113,7 @@ def _fields(where: str, value: object, known: Sequence[Field]) -> dict[str, Any]
                 raise UsageError(
                     f"{where}: {field.name} is {given!r}; "
                     f"must be one of {', '.join(field.choices)}"
+                    f"{did_you_mean(given, field.choices)}"
                 )
             made[field.attribute] = given
     return made
@@ -119,8 +121,9 @@ def _fields(where: str, value: object, known: Sequence[Field]) -> dict[str, Any]
 
 def _refuse_unknown(where: str, table: Mapping[str, Any], known: Sequence[str]) -> None:
     if unknown := [name for name in table if name not in known]:
+        hint = did_you_mean(unknown[0], known)
         raise UsageError(
-            f"{where}there is no `{unknown[0]}`; there are {', '.join(known)}"
+            f"{where}there is no `{unknown[0]}`; there are {', '.join(known)}{hint}"
         )
 
 

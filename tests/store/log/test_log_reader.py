@@ -187,7 +187,7 @@ class TestDamage:
         with pytest.raises(LogDamagedError, match="--on-error skip"):
             list(found)
         assert list(found.range(3, 4, on_error="skip")) == [12, 13]
-        with pytest.raises(headrace.HeadraceError, match="'abort' or 'skip'"):
+        with pytest.raises(headrace.HeadraceError, match="is one of 'abort', 'skip'"):
             list(found.range(on_error="never"))
 
     @pytest.mark.parametrize("size", [None, 0, 4])

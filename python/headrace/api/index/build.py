@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from headrace.api.options import place_of_tasks, refuse_for_local
+from headrace.api.options import place_of_tasks, refuse_for_local, refuse_other
 from headrace.engines.index.collect import ScanOptions, no_progress
 from headrace.engines.index.kinds import Built, KeyBuild
 from headrace.engines.index.places import place_of
@@ -125,8 +125,7 @@ def build_each(
 
 def refuse_unfit(engine: Engine, wanted: ScanOptions) -> None:
     """Raise if an option is not for the engine."""
-    if engine.name not in ("local", "spark"):
-        raise UsageError(f"engine is 'local' or 'spark', not {engine.name!r}")
+    refuse_other("engine", engine.name, ("local", "spark"))
     if engine.name == "spark":
         if wanted.threads is not None:
             raise UsageError("threads is for engine='local' (--engine local)")

@@ -14,7 +14,7 @@ from headrace.api.index.build import (
     place_wanted,
     with_options,
 )
-from headrace.api.options import KeyIndexBuildOptions, refuse_unknown
+from headrace.api.options import KeyIndexBuildOptions, refuse_other, refuse_unknown
 from headrace.engines.index.kinds import Built, KeyBuild
 from headrace.errors import HeadraceWarning, UsageError
 from headrace.store.files.source import Source
@@ -53,8 +53,7 @@ def build_several(
     """Build the key index of each of several files or sets."""
     refuse_unknown(options, KeyIndexBuildOptions)
     mode = options.get("mode", "multi")
-    if mode not in ("multi", "unique"):
-        raise UsageError(f"mode is 'multi' or 'unique', not {mode!r}")
+    refuse_other("mode", mode, ("multi", "unique"))
     wanted = KeyBuild(fields_of(on), mode == "unique", checked_version(options))
     every = each_with_rows(sources)
     where = place_wanted(options, files=len(every))

@@ -147,8 +147,9 @@ class Log(Generic[R]):
         with ``on_error="skip"`` a warning at the end. Lines that a repair gave up are a
         warning.
         """
-        if on_error not in ("abort", "skip"):
-            raise UsageError(f"on_error is 'abort' or 'skip', not {on_error!r}")
+        from headrace.api.options import refuse_other
+
+        refuse_other("on_error", on_error, ("abort", "skip"))
         passed = SkippedLines() if on_error == "skip" else None
         times = between(since, until)
         end = self.last_line

@@ -1,10 +1,11 @@
-"""Flags of jq and of former versions, and misspelt ones, and what to write instead.
+"""Flags of jq and of former versions, misspelt flags and choices, and what to write instead.
 
 They are not accepted: the message about an unknown option says which one is meant.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from headrace.suggestion import nearest
@@ -35,6 +36,11 @@ _JQ = {
     ),
     **dict.fromkeys(("-f", "--from-file", "--file"), "write --query-file FILE"),
 }
+
+_NUMBER = re.compile(r"'-?[\d.]+'")
+"""A number in a message: the option has its own meaning, not that of jq."""
+
+_CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from ([^)]*)\)")
 
 _OF_COMMANDS = {
     "query": _JQ,
@@ -86,12 +92,29 @@ def spelled_here(
     'did you mean --on-error?'
     """
     meant = {**_EVERYWHERE, **_OF_COMMANDS.get(command, {})}
-    words, flags = list(words), list(flags)
+    flags = [spelling for flag in flags for spelling in (flag, f"{flag}:")]
+    words = list(words)
+    has_number = any(map(_NUMBER.fullmatch, words))
     for word in words:
-        if word in meant:
+        if word in meant and not (has_number and word.endswith(":")):
             return meant[word]
     for word in words:
         is_unknown = word.startswith("--") and word not in flags
         if is_unknown and (near := nearest(word, flags)):
             return f"did you mean {near}?"
     return None
+
+
+def meant_choice(message: str) -> str | None:
+    """Return the choice that is probably meant, of a message about one that there is not.
+
+    >>> meant_choice(
+    ...     "argument --how: invalid choice: 'iner' (choose from 'inner', 'left')"
+    ... )
+    'did you mean inner?'
+    """
+    found = _CHOICE.search(message)
+    if found is None:
+        return None
+    near = nearest(found[1], re.findall(r"[\w.-]+", found[2]))
+    return near and f"did you mean {near}?"

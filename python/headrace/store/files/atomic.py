@@ -228,6 +228,11 @@ def destination(path: str | os.PathLike[str]) -> Path:
     if target.exists() and not target.is_file():
         what = "a directory" if target.is_dir() else "not a regular file"
         raise UsageError(f"{os.fspath(path)}: is {what}; name a file to write")
+    if not target.parent.is_dir():
+        reason = "there is no such directory"
+        missing = UnwritableError(os.fspath(path), reason, "create it first")
+        missing.errno = errno.ENOENT
+        raise missing
     return target
 
 
