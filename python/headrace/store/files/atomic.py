@@ -79,9 +79,13 @@ class NewFile:
         self.size = 0
         # An object, so that an interrupt cannot leave it open: it is closed when it is collected.
         self._file = FileIO(self.temporary, "x", opener=_created)
-        with suppress(OSError):  # not every file system has locks
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        self._be_like(like or path)
+        try:
+            with suppress(OSError):  # not every file system has locks
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._be_like(like or path)
+        except BaseException:
+            self.discard()
+            raise
 
     def _be_like(self, path: Path) -> None:
         """Copy the permissions of `path`, and its owner if this process may."""
