@@ -251,7 +251,7 @@ class Follower:
     ) -> None:
         self._path = path
         self._max_line = max_line
-        self._waiting_said = False
+        self._reported_waiting = False
         # The file being read, and those that have taken its name since.
         self._files: deque[_OpenFile] = deque()
         self._known: set[str] = set()
@@ -266,8 +266,8 @@ class Follower:
         """Yield the changes since the last poll; never wait."""
         self._look()
         if not self._files:
-            if not self._waiting_said:
-                self._waiting_said = True
+            if not self._reported_waiting:
+                self._reported_waiting = True
                 yield Waiting()
             return
         yield from self._files[0].read()

@@ -2,7 +2,7 @@
 
 A misspelt field is null, and null leaves an answer out, a total 0 and one row of each key. The first
 rows are read again for this, and stop at the row with which all fields were found. A file is searched
-as a whole before a field is said to be in no row, unless it is large.
+as a whole before the hint that no row has a field, unless it is large.
 """
 
 from __future__ import annotations

@@ -367,7 +367,7 @@ def parse(entry: Entry, command: Command, arguments: Sequence[str]) -> Namespace
     arguments = [*shielded, *arguments[end:]]
     parser = build(entry, command)
     if "--" in arguments:
-        # Intermixed parsing forgets what `--` said; options come first then.
+        # Intermixed parsing ignores `--`; options come first then.
         return parser.parse_args(arguments)
     return parser.parse_intermixed_args(arguments)
 

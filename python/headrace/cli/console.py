@@ -182,22 +182,22 @@ class Console:
         else:
             import warnings
 
-            said = warnings.formatwarning(message, category, filename, lineno, line)
-            (file or sys.stderr).write(said)
+            text = warnings.formatwarning(message, category, filename, lineno, line)
+            (file or sys.stderr).write(text)
 
     def _say(self, event: EventName, message: str, fields: dict[str, object]) -> None:
         if self.json:
             import json
 
-            said = json.dumps({"event": event, "message": message, **fields})
+            text = json.dumps({"event": event, "message": message, **fields})
         else:
             from headrace.api.formats.printable import printable
             from headrace.cli.events import KINDS
 
-            said = "\n".join(map(printable, message.split("\n")))
-            said = f"{KINDS[event].prefix}{said}"
+            text = "\n".join(map(printable, message.split("\n")))
+            text = f"{KINDS[event].prefix}{text}"
         self._hide_bar()
-        self._to_stderr(f"{said}\n")
+        self._to_stderr(f"{text}\n")
 
     def fail(self, error: Exception) -> None:
         """Write why the command failed, after the data written so far."""

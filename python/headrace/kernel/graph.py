@@ -26,7 +26,7 @@ from headrace._native import (
     write_graph_index,
 )
 from headrace.errors import UsageError
-from headrace.kernel.index_meta import IndexMeta, Lines, MadeOf, said_of_source
+from headrace.kernel.index_meta import IndexMeta, Lines, MadeOf, parsed_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -97,7 +97,7 @@ class GraphMeta(IndexMeta):
 
 def meta_of(text: str) -> GraphMeta:
     """Return what an index is of, from what it says."""
-    found = said_of_source(json.loads(text))
+    found = parsed_fields(json.loads(text))
     fields = EdgeFields(found.pop("from"), found.pop("pred"), found.pop("to"))
     return GraphMeta(fields=fields, **found)
 

@@ -19,7 +19,7 @@ __all__ = [
     "SourceMark",
     "hash_all",
     "hash_blocks",
-    "said_of_source",
+    "parsed_fields",
 ]
 
 HASH_BYTES = 1 << 20
@@ -127,8 +127,8 @@ class IndexMeta:
         return MadeOf(*(getattr(self, name) for name in MadeOf._fields))
 
 
-def said_of_source(found: dict[str, Any]) -> dict[str, Any]:
-    """Return what the metadata of an index says, with the words for its source understood."""
+def parsed_fields(found: dict[str, Any]) -> dict[str, Any]:
+    """Return the metadata of an index, with the counts of lines and the source as records."""
     lines, source = Lines(**found["lines"]), SourceMark(**found["source"])
     others = {name: value for name, value in found.items() if name != "hash"}
     return others | {"lines": lines, "source": source}

@@ -24,7 +24,7 @@ from headrace._native import (
     write_key_index,
 )
 from headrace.errors import DuplicateKeyError, HeadraceError, UsageError
-from headrace.kernel.index_meta import IndexMeta, Lines, MadeOf, said_of_source
+from headrace.kernel.index_meta import IndexMeta, Lines, MadeOf, parsed_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -97,7 +97,7 @@ class Meta(IndexMeta):
 
 def meta_of(text: str) -> Meta:
     """Return what an index is of, from what it says."""
-    found = said_of_source(json.loads(text))
+    found = parsed_fields(json.loads(text))
     return Meta(**found | {"key": tuple(found["key"])})
 
 

@@ -44,8 +44,8 @@ def write(answers: Iterator[bytes], layout: Layout) -> Iterator[bytes]:
     yield table.head()
     for lines in chain([first], others):
         yield table.body(lines)
-    for said in table.notes():
-        layout.note(said)
+    for change in table.notes():
+        layout.note(change)
 
 
 @dataclass(slots=True)

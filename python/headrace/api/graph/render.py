@@ -33,23 +33,23 @@ def as_ndjson(
     """
     behind = {} if seed is None else {"seed": seed}
     for step in steps:
-        said: dict[str, object]
+        fields: dict[str, object]
         match step:
             case Reached(node, level, via):
-                said = {"type": "node"} if edges else {}
-                said |= {"id": node, "level": level}
+                fields = {"type": "node"} if edges else {}
+                fields |= {"id": node, "level": level}
                 if named and via is not None and not edges:
-                    said["via"] = via
+                    fields["via"] = via
             case Followed(from_, pred, to):
-                said = {"type": "edge", "from": from_}
+                fields = {"type": "edge", "from": from_}
                 if named:
-                    said["pred"] = pred
-                said["to"] = to
-        yield _line(said | behind)
+                    fields["pred"] = pred
+                fields["to"] = to
+        yield _line(fields | behind)
 
 
-def _line(said: dict[str, object]) -> str:
-    return json.dumps(said, ensure_ascii=False, separators=(",", ":")) + "\n"
+def _line(fields: dict[str, object]) -> str:
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
 def as_tree(steps: Iterable[Reached | Followed]) -> Iterator[str]:
@@ -148,8 +148,8 @@ def _mermaid_text(text: str) -> str:
     ('a #34;b#34; #60;i#62;', '#32;')
     """
     # Between quotes there must be something.
-    said = printable(text) or "\0"
-    return _PLAIN.sub(lambda found: _entity(found[0]), said)
+    shown = printable(text) or "\0"
+    return _PLAIN.sub(lambda found: _entity(found[0]), shown)
 
 
 def _entity(letter: str) -> str:

@@ -93,8 +93,8 @@ def as_networkx(columns: GraphColumns, fields: EdgeFields) -> networkx.MultiDiGr
     graph = nx.MultiDiGraph()
     graph.add_nodes_from(nodes)
     for start, kind, end, offset in zip(starts, kinds, ends, places, strict=True):
-        said = {} if fields.pred is None else {"pred": predicates[kind]}
-        graph.add_edge(nodes[start], nodes[end], **said, offset=offset)
+        predicate = {} if fields.pred is None else {"pred": predicates[kind]}
+        graph.add_edge(nodes[start], nodes[end], **predicate, offset=offset)
     return graph
 
 

@@ -126,11 +126,11 @@ def check(
     if not of_all:
         reason = "its rows are not those of the set"
         return invalid(Unreadable(stored.path, "corrupt", reason))
-    said: dict[str, Any] = {"valid": True, "fresh": fresh.state == "fresh"}
+    report: dict[str, Any] = {"valid": True, "fresh": fresh.state == "fresh"}
     if fresh.state != "fresh":
-        said["reason"] = fresh.reason
+        report["reason"] = fresh.reason
     return {
-        **said,
+        **report,
         "index": str(stored.path),
         "records": usable.whole.records,
         "keys": usable.whole.keys,
@@ -178,8 +178,8 @@ def stats(
     stored = store.INDEXES.required(shards.path, where, fields)
     if isinstance(stored, Unreadable):
         raise KeyIndexError(shards.path, str(stored.path), stored.fault, stored.reason)
-    said = index_stats(stored, shards.path, "set", describe, _size(stored))
-    return said | _layers(stored)
+    report = index_stats(stored, shards.path, "set", describe, _size(stored))
+    return report | _layers(stored)
 
 
 def _size(stored: store.SetStored) -> int:
@@ -189,18 +189,18 @@ def _size(stored: store.SetStored) -> int:
 def _layers(stored: store.SetStored) -> dict[str, Any]:
     """Return how many parts and segments an index has, and what its delta has."""
     manifest, delta = stored.manifest, stored.manifest.delta
-    said: dict[str, Any] = {
+    report: dict[str, Any] = {
         "edition": manifest.edition,
         "parts": len(manifest.parts),
         "segments": len(manifest.base.segments),
     }
     if delta is not None:
         share = delta.records / max(stored.whole.records, 1)
-        said["delta"] = {
+        report["delta"] = {
             "parts": delta.parts,
             "records": delta.records,
             "keys": delta.keys,
             "size_bytes": delta.bytes,
             "share": round(share, 2),
         }
-    return said
+    return report

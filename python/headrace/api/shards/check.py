@@ -111,12 +111,12 @@ def _faults(shards: ShardSet, part: Part) -> Iterator[Fault]:
 def _faults_of_blocks(
     opened: OpenedFile, table: BlockTable, part: Part
 ) -> Iterator[Fault]:
-    for name, found, said in (
+    for name, found, stated in (
         ("blocks", len(table), part.blocks),
         ("bytes after decompression", table.logical_size, part.logical_bytes),
     ):
-        if found != said:
-            yield Fault(f"it has {found} {name}, but the metadata says {said}")
+        if found != stated:
+            yield Fault(f"it has {found} {name}, but the metadata says {stated}")
     with reading(opened.path):
         for start in range(0, len(table), _BLOCKS_AT_ONCE):
             stop = start + _BLOCKS_AT_ONCE

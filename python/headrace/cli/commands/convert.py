@@ -86,11 +86,11 @@ def run(options: Namespace, console: Console) -> int:
 
 def _report(conversion: Conversion, console: Console) -> None:
     good = conversion.values - conversion.bad
-    said = f"values {conversion.values} = lines {good} + bad {conversion.bad}"
+    summary = f"values {conversion.values} = lines {good} + bad {conversion.bad}"
     places = [error.what for error in conversion.errors]
     console.emit(
         "stats",
-        "\n  ".join([said, *places]),
+        "\n  ".join([summary, *places]),
         records=good,
         bad=conversion.bad,
         first_bad=[

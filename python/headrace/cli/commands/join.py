@@ -214,7 +214,7 @@ def _say_rows(console: Console, joined: JoinResult) -> None:
     skipped = [("records", right.records), ("blank", right.blank)]
     skipped += [*right.skipped.items(), ("pending", right.pending)]
     of_right = " + ".join(f"{cause} {count}" for cause, count in skipped if count)
-    said = [
+    lines = [
         f"rows {counts.rows} = emitted {counts.emitted} + filtered {counts.filtered} "
         f"+ skipped {counts.skipped} + blank {counts.blank}",
         f"{joined.right.name}: lines {right.lines} = {of_right or 0}",
@@ -226,7 +226,7 @@ def _say_rows(console: Console, joined: JoinResult) -> None:
     ]
     console.emit(
         "stats",
-        "\n  ".join(said),
+        "\n  ".join(lines),
         rows=counts.rows,
         emitted=counts.emitted,
         filtered=counts.filtered,

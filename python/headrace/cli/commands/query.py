@@ -293,10 +293,13 @@ def _warn_of_unused(result: QueryResult, names: Set[str], console: Console) -> N
 
 
 def _report(counts: QueryStats, console: Console) -> None:
-    said = [_said(counts), *(f"@{name}: {_said(read)}" for name, read in counts.named)]
+    lines = [
+        _counts_line(counts),
+        *(f"@{name}: {_counts_line(read)}" for name, read in counts.named),
+    ]
     console.emit(
         "stats",
-        "\n  ".join([*said, *(error.what for error in counts.errors[:10])]),
+        "\n  ".join([*lines, *(error.what for error in counts.errors[:10])]),
         rows=counts.rows,
         emitted=counts.emitted,
         filtered=counts.filtered,
@@ -307,7 +310,7 @@ def _report(counts: QueryStats, console: Console) -> None:
     )
 
 
-def _said(counts: QueryStats | Counts) -> str:
+def _counts_line(counts: QueryStats | Counts) -> str:
     outside = f" + outside the times {counts.outside}" if counts.outside else ""
     return (
         f"rows {counts.rows} = emitted {counts.emitted} + filtered {counts.filtered} "

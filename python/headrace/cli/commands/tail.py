@@ -119,11 +119,13 @@ def _show(
         case Waiting():
             console.emit("waiting", f"{path}: not there yet; waiting for it", path=path)
         case Rotated(dropped):
-            said = f"{path}: rotated; going on with the new file{_rest(dropped)}"
-            console.emit("rotated", said, path=path, dropped=dropped)
+            message = f"{path}: rotated; going on with the new file{_rest(dropped)}"
+            console.emit("rotated", message, path=path, dropped=dropped)
         case Truncated(dropped):
-            said = f"{path}: truncated; reading it again from its start{_rest(dropped)}"
-            console.emit("truncated", said, path=path, dropped=dropped)
+            message = (
+                f"{path}: truncated; reading it again from its start{_rest(dropped)}"
+            )
+            console.emit("truncated", message, path=path, dropped=dropped)
 
 
 def _rest(dropped: int) -> str:

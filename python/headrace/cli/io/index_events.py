@@ -182,10 +182,10 @@ def _counted(built: AnyBuilt) -> tuple[int, dict[str, int]]:
 
 def _in_words(built: AnyBuilt) -> str:
     records, counts = _counted(built)
-    said = {_row_of(built): records} | {
+    rows_by_kind = {_row_of(built): records} | {
         name.removesuffix("s"): count for name, count in counts.items()
     }
-    words = ", ".join(counted(count, name) for name, count in said.items())
+    words = ", ".join(counted(count, name) for name, count in rows_by_kind.items())
     return f"{built.path}: {words}, {built.written.size} bytes"
 
 

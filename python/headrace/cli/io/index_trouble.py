@@ -52,14 +52,14 @@ def say_keyless(console: Console, location: str, key: str) -> None:
 
 def say_fallback(console: Console, trouble: KeyIndexError) -> None:
     """Emit an event about the scan instead."""
-    said = "it is scanned"
+    consequence = "it is scanned"
     if trouble.kind == "grown":
-        said = "its new rows are scanned"
+        consequence = "its new rows are scanned"
     elif trouble.kind in NO_INDEX:
-        said = f"{trouble.reason}, so it is scanned"
+        consequence = f"{trouble.reason}, so it is scanned"
     console.emit(
         "index_fallback",
-        f"{trouble.path}: {said}",
+        f"{trouble.path}: {consequence}",
         reason="stale" if trouble.kind in STALE else trouble.kind,
         source=trouble.path,
     )

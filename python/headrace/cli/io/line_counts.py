@@ -93,14 +93,14 @@ class Account:
             "bad": stats.bad,
             "too_long": stats.too_long,
         }
-        said = " / ".join(
+        summary = " / ".join(
             f"{name.replace('_', ' ')} {count}" for name, count in counts.items()
         )
         more = stats.bad + stats.too_long - len(self._bad)
         places = [*map(str, self._bad), *([f"and {more} more"] if more else [])]
         self._console.emit(
             "stats",
-            "\n  ".join([said, *places]),
+            "\n  ".join([summary, *places]),
             **counts,
             first_bad=[bad._asdict() for bad in self._bad],
         )

@@ -72,8 +72,8 @@ def _try(writer: LogWriter, directory: str, target: Path, console: Console) -> N
     try:
         _write(writer, directory, target)
     except (HeadraceError, OSError) as error:
-        said = f"{target}: the metrics could not be written: {error}"
-        console.emit("warning", said)
+        message = f"{target}: the metrics could not be written: {error}"
+        console.emit("warning", message)
 
 
 def _write(writer: LogWriter, directory: str, target: Path) -> None:

@@ -147,7 +147,7 @@ class ObjectDirectory:
         except (HeadraceError, FileNotFoundError):
             raise
         except Exception as error:
-            raise UnreadableError(url, _said(error)) from error
+            raise UnreadableError(url, _reason_of(error)) from error
 
     @contextmanager
     def _writing(self, name: str) -> Iterator[None]:
@@ -160,10 +160,10 @@ class ObjectDirectory:
         except (HeadraceError, FileExistsError):
             raise
         except Exception as error:
-            raise UnwritableError(self.at(name), _said(error), NOTHING) from error
+            raise UnwritableError(self.at(name), _reason_of(error), NOTHING) from error
 
 
-def _said(error: Exception) -> str:
+def _reason_of(error: Exception) -> str:
     """Return the message of a store, with advice; each store has its own errors."""
     message = str(error) or type(error).__name__
     match error:

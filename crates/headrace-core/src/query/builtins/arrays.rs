@@ -23,7 +23,7 @@ use crate::{
 pub(super) static BUILTINS: &[Builtin] = &in_group("Arrays", [
     Builtin::value("append", append)
         .takes(&[Parameter::Value("value")])
-        .doc("An array with a value added at its end; what is no array stays as it is.")
+        .doc("An array with a value added at its end. Other values are unchanged.")
         .examples(&[
             ["[3, 1].append(9)", "null", "[3, 1, 9]"],
             ["[3, 1].append([9])", "null", "[3, 1, [9]]"],
@@ -31,7 +31,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Arrays", [
         ]),
     Builtin::value("prepend", prepend)
         .takes(&[Parameter::Value("value")])
-        .doc("An array with a value added at its beginning; what is no array stays as it is.")
+        .doc("An array with a value added at its beginning. Other values are unchanged.")
         .examples(&[
             ["[3, 1].prepend(9)", "null", "[9, 3, 1]"],
             ["null.prepend(9)", "null", "null"],
@@ -52,7 +52,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Arrays", [
         ]),
     Builtin::stage("union", union)
         .takes(&[Parameter::Value("other")])
-        .doc("All elements, and those of the other array that are not among them yet.")
+        .doc("All elements, then those of the other array that are not among them.")
         .examples(&[
             ["[3, 1, 1].union([1, 9, 9])", "null", "[3, 1, 1, 9]"],
             ["null.union([1])", "null", "[1]"],
@@ -70,7 +70,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Arrays", [
         ]),
     Builtin::stage("zip", zip)
         .takes(&[Parameter::ValueRest("other")])
-        .doc("Arrays of the elements that stand at one place in all arrays, as far as the shortest goes. Null is an array without elements.")
+        .doc("Arrays of the elements at the same position of all arrays, up to the end of the shortest. Null is an array without elements.")
         .examples(&[
             [r#"[1, 2, 3].zip(["a", "b"])"#, "null", r#"[[1, "a"], [2, "b"]]"#],
             ["zip([1, 2], [3, 4], [5])", "null", "[[1, 3, 5]]"],
@@ -79,7 +79,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Arrays", [
         ]),
     Builtin::stage("zip_longest", zip_longest)
         .takes(&[Parameter::ValueRest("other")])
-        .doc("As `zip`, but as far as the longest goes: null, or what `fill` says, stands for what is missing.")
+        .doc("As `zip`, up to the end of the longest array; a missing element is null, or the value of `fill`.")
         .examples(&[
             ["[1, 2].zip_longest([9])", "null", "[[1, 9], [2, null]]"],
             ["zip_longest([1], [2, 3], fill: 0)", "null", "[[1, 2], [0, 3]]"],
@@ -87,7 +87,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Arrays", [
         ]),
     Builtin::value("fanout", fanout)
         .takes(&[Parameter::EachRest("expression")])
-        .doc("An array of what each expression makes of the value.")
+        .doc("An array of the values of several expressions about one value.")
         .examples(&[
             ["5.fanout(@ + 1, @ * 2)", "null", "[6, 10]"],
             ["$.fanout(a, @.len())", r#"{"a": 3, "b": 4}"#, "[3, 2]"],
@@ -95,7 +95,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Arrays", [
     Builtin::value("zip_shape", zip_shape)
         .takes(&[Parameter::EachRest("expression")])
         .required(0)
-        .doc("An array of objects from an object of arrays, as far as the shortest goes, with what is no array in each of them. With expressions, an object of what they make of the value, under their names.")
+        .doc("An array of objects from an object of arrays, up to the end of the shortest; a field that is no array is in each object. With expressions, an object of their values, under their names.")
         .examples(&[
             [
                 "$.zip_shape()",
@@ -129,7 +129,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Arrays", [
             Parameter::Each("merge"),
         ])
         .required(3)
-        .doc("For each object, and each of the other array that has an equal value under its key: both in one, with the fields of the other laid over; or what a lambda makes of the two. Null and what is missing equal nothing.")
+        .doc("For each object and each object of the other array with an equal value of its key: one object with the fields of both, where those of the other replace equal names; or the value of a lambda of the two. Null and missing keys match nothing.")
         .examples(&[
             [
                 r#"$.equi_join([{user: 1, role: "admin"}, {user: 1, role: "owner"}], id, user)"#,

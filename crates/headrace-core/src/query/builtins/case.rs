@@ -43,10 +43,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group(
         Builtin::value("title_case", |machine, receiver, _| {
             rewritten(machine, receiver, title_case)
         })
-        .doc(
-            "The text with the first character of each word in upper case and all others in \
-              lower case.",
-        )
+        .doc("The text with the first character of each word in upper case and all others in lower case.")
         .examples(&[[r#""hello wORLD".title_case()"#, "null", r#""Hello World""#]]),
         Builtin::value("snake_case", |machine, receiver, _| {
             rewritten(machine, receiver, |text, draft| joined(text, "_", draft))
@@ -123,15 +120,12 @@ pub(super) static BUILTINS: &[Builtin] = &in_group(
         Builtin::value("html_escape", |machine, receiver, _| {
             rewritten(machine, receiver, html_escape)
         })
-        .doc("The text with `&`, `<`, `>` and both quotes as HTML writes them.")
+        .doc("The text with `&`, `<`, `>` and both quotes as HTML references.")
         .examples(&[[r#""<a>&".html_escape()"#, "null", r#""&lt;a&gt;&amp;""#]]),
         Builtin::value("html_unescape", |machine, receiver, _| {
             rewritten(machine, receiver, html_unescape)
         })
-        .doc(
-            "The text with HTML's numeric references and those to `&`, `<`, `>`, quotes and \
-              the no-break space as characters; others stay.",
-        )
+        .doc("The text with HTML references replaced by characters: numeric ones and those to `&`, `<`, `>`, quotes and the no-break space. Others are unchanged.")
         .examples(&[
             [r#""&lt;b&gt; &amp;lt; &#39;".html_unescape()"#, "null", r#""<b> &lt; '""#],
             [r#""&#x41; &unknown;".html_unescape()"#, "null", r#""A &unknown;""#],

@@ -53,7 +53,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Conversion", [
                 _ => Value::Null,
             })
         })
-        .doc("The number that the text is; null if it is none. A number stays as it is, true is 1, false is 0, and what else there is is null.")
+        .doc("A text parsed as a number, null if it is none. A number is unchanged, true is 1, false is 0, any other value is null.")
         .examples(&[
             [r#""42".to_number()"#, "null", "42"],
             [r#""4.5".to_number()"#, "null", "4.5"],
@@ -64,8 +64,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Conversion", [
     Builtin::value("to_bool", |machine, receiver, _| {
             Ok(read(machine, receiver, |text| text.parse().ok().map(Value::Bool)))
         })
-        .doc("True for the text `true`, false for the text `false`, null for any other. What is \
-              no text stays as it is; `as bool` tells what is truthy.")
+        .doc("True for the text `true`, false for the text `false`, null for any other text. Other values are unchanged; `as bool` returns whether a value is truthy.")
         .examples(&[
             [r#""true".to_bool()"#, "null", "true"],
             [r#""yes".to_bool()"#, "null", "null"],
@@ -74,8 +73,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Conversion", [
     Builtin::value("parse_int", parse_int)
         .takes(&[Parameter::Value("radix")])
         .required(0)
-        .doc("The integer that the text is, white space around it aside, in a radix of 2 to 36; \
-              after `0x`, `0o` or `0b` if that fits the radix. Null if it is none.")
+        .doc("A text parsed as an integer in a radix of 2 to 36, without white space around it, and with `0x`, `0o` or `0b` before it if that fits the radix. Null if it is none.")
         .examples(&[
             [r#"" 42 ".parse_int()"#, "null", "42"],
             [r#""ff".parse_int(16)"#, "null", "255"],
@@ -86,8 +84,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Conversion", [
     Builtin::value("parse_float", |machine, receiver, _| {
             Ok(read(machine, receiver, |text| parse_number(text.trim()).map(Value::Float)))
         })
-        .doc("The number that the text is, white space around it aside, as a decimal; null if \
-              it is none.")
+        .doc("A text parsed as a decimal, without white space around it; null if it is none.")
         .examples(&[
             [r#""2.5".parse_float()"#, "null", "2.5"],
             [r#""1e6".parse_float()"#, "null", "1000000.0"],
@@ -120,7 +117,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Conversion", [
             ["{a: 1}.to_json()", "null", r#""{\"a\":1}""#],
         ]),
     Builtin::value("from_json", from_json)
-        .doc("The value that the text is the JSON of. What is no text stays as it is.")
+        .doc("A text parsed as JSON. Other values are unchanged.")
         .examples(&[
             [r#"'[1, {"a": 2}]'.from_json()[1].a"#, "null", "2"],
             ["'bad'.from_json()", "null", "error"],

@@ -20,7 +20,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Functions", [
     Builtin::value("coalesce", coalesce)
         .takes(&[Parameter::ValueRest("values")])
         .required(0)
-        .doc("The first of the values that is not null. Those behind it are not evaluated.")
+        .doc("The first of the values that is not null. Later values are not evaluated.")
         .examples(&[
             ["coalesce($.a, $.b, 3)", r#"{"a": null, "b": false}"#, "false"],
             ["coalesce($.a, 1, 1 / 0)", "{}", "1"],
@@ -29,8 +29,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Functions", [
     Builtin::stage("chain", chain)
         .takes(&[Parameter::ValueRest("values")])
         .required(0)
-        .doc("The elements of all values, one after the other. A value that is no array is an \
-              element itself, null is none.")
+        .doc("The elements of all values, one after the other. A value that is no array is one element, null is none.")
         .examples(&[
             ["chain([1], [2, [3]], 4)", "null", "[1, 2, [3], 4]"],
             ["chain($.a, $.b)", r#"{"b": [1]}"#, "[1]"],
@@ -71,7 +70,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Functions", [
         .doc("The name of the file that the row is in. An error outside the rows of a file.")
         .examples(&[["input_file()", "null", "error"]]),
     Builtin::value("input_line", input_line)
-        .doc("The line of its file that the row is; the first is 1.")
+        .doc("The line number of the row in its file; the first is 1.")
         .examples(&[["input_line()", "null", "error"]]),
     Builtin::value("input_row", input_row)
         .doc("The number of the row among those of all files, blank lines included; the first is \
@@ -79,8 +78,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Functions", [
         .examples(&[["input_row()", "null", "error"]]),
     Builtin::value("env", env)
         .takes(&[Parameter::Value("name")])
-        .doc("The variable of the environment with this name, which stands in quotes; null if it \
-              is not set. Only with `--allow-env`.")
+        .doc("The environment variable with this name, a text in quotes; null if it is not set. Only with `--allow-env`.")
         .examples(&[[r#"env("HOME")"#, "null", "error"]]),
 ]);
 

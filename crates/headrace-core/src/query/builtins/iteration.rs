@@ -105,7 +105,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Elements", [
     Builtin::stage("skip", skip)
         .takes(&[Parameter::Value("count")])
         .aliases(&["drop"])
-        .doc("All elements but the first, as many as said.")
+        .doc("The elements behind the first `count` ones.")
         .examples(&[
             ["[1, 2, 3].skip(1)", "null", "[2, 3]"],
             ["[1].skip(9)", "null", "[]"],
@@ -168,7 +168,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Elements", [
             ["[1, -1, 2].remove(@ < 0)", "null", "[1, 2]"],
         ]),
     Builtin::stage("collect", collect)
-        .doc("An array stays as it is, null becomes an empty one, any other value an array of itself.")
+        .doc("The value as an array: an array is unchanged, null is an empty array, any other value is the only element of an array.")
         .examples(&[
             ["[1, 2].collect()", "null", "[1, 2]"],
             ["5.collect()", "null", "[5]"],

@@ -49,7 +49,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Joins", [
         })
         .takes(PARAMETERS)
         .required(2)
-        .doc("As a join, but an element without an equal key on the other side stays as it is.")
+        .doc("As a join, but an element without an equal key on the other side is unchanged.")
         .examples(&[[
             "[{id: 1}, {id: 2}].left_join([{id: 1, n: \"x\"}, {id: 1, n: \"y\"}], on: id)",
             "null",
@@ -60,7 +60,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Joins", [
         })
         .takes(PARAMETERS)
         .required(2)
-        .doc("As a left join with only the first of the other side that has an equal key.")
+        .doc("As a left join with only the first match of the other side.")
         .examples(&[[
             "[{id: 1}, {id: 2}].lookup([{id: 1, n: \"x\"}, {id: 1, n: \"y\"}], on: id)",
             "null",
@@ -99,7 +99,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Joins", [
     Builtin::stage("zip_streams", zip_streams)
         .takes(&[Parameter::Value("other"), Parameter::Value("longest")])
         .required(1)
-        .doc("Pairs of the elements that stand at the same place on both sides, as far as the shorter goes; with `longest: true` as far as the longer goes, with null for what is missing.")
+        .doc("Pairs of the elements at the same position of both sides, up to the end of the shorter; with `longest: true` up to the end of the longer, with null for a missing element.")
         .examples(&[
             ["[1, 2, 3].zip_streams([4, 5])", "null", "[[1, 4], [2, 5]]"],
             ["[1].zip_streams([4, 5], longest: true)", "null", "[[1, 4], [null, 5]]"],

@@ -18,7 +18,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group(
         Builtin::value("pow", pow)
             .takes(&[Parameter::Value("exponent")])
             .aliases(&["power"])
-            .doc("The number to a power: an integer if both are and it fits.")
+            .doc("The number to a power; an integer if both are integers and the result fits.")
             .examples(&[
                 ["2.pow(10)", "null", "1024"],
                 ["2.pow(-1)", "null", "0.5"],
@@ -60,7 +60,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group(
             .examples(&[["(-2.5).sign()", "null", "-1"], ["0.sign()", "null", "0"]]),
         Builtin::value("clamp", clamp)
             .takes(&[Parameter::Value("low"), Parameter::Value("high")])
-            .doc("The number, or the nearer end if it is not between two.")
+            .doc("The number, or the nearest bound if it is outside of `low` and `high`.")
             .examples(&[
                 ["7.clamp(0, 5)", "null", "5"],
                 ["3.clamp(0, 5)", "null", "3"],

@@ -16,28 +16,28 @@ use crate::{
 
 pub(super) static BUILTINS: &[Builtin] = &in_group("Objects", [
     Builtin::stage("keys", keys)
-        .doc("The keys of an object; nothing of anything else.")
+        .doc("The keys of an object; no elements for any other value.")
         .examples(&[
             ["$.keys()", r#"{"b": 1, "a": null}"#, r#"["b", "a"]"#],
             ["$.keys()", "[1, 2]", "[]"],
             ["$.keys()", "null", "[]"],
         ]),
     Builtin::stage("values", values)
-        .doc("The values of an object; nothing of anything else.")
+        .doc("The values of an object; no elements for any other value.")
         .examples(&[
             ["$.values()", r#"{"a": 1, "b": 2}"#, "[1, 2]"],
             ["$.values().sum()", r#"{"a": 1, "b": 2}"#, "3"],
             ["$.values()", "[1, 2]", "[]"],
         ]),
     Builtin::stage("entries", entries)
-        .doc("Each key of an object with its value, as an array of the two.")
+        .doc("An array of key and value for each entry of an object.")
         .examples(&[
             ["$.entries()", r#"{"a": 1, "b": 2}"#, r#"[["a", 1], ["b", 2]]"#],
             ["$.entries().map(([k, v]) => v)", r#"{"a": 1, "b": 2}"#, "[1, 2]"],
             ["$.entries()", "5", "[]"],
         ]),
     Builtin::stage("to_pairs", to_pairs)
-        .doc("Each key of an object with its value, as an object with `key` and `val`.")
+        .doc("An object with `key` and `val` for each entry of an object.")
         .examples(&[
             ["$.to_pairs()", r#"{"a": 1}"#, r#"[{"key": "a", "val": 1}]"#],
             ["$.to_pairs()", "null", "[]"],
@@ -64,9 +64,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Objects", [
         ]),
     Builtin::value("pick", pick)
         .takes(&[Parameter::NameRest("fields")])
-        .doc("An object with only these fields, as far as they are there. A path such as `a.b` \
-              keeps the objects around its field; `name: field` puts it under another name, which \
-              a path with a position needs. Of an array, every object in it.")
+        .doc("An object with only these of its fields. A path such as `a.b` keeps the objects around its field; `name: field` gives it another name, which a path with a position needs. Of an array, every object in it.")
         .examples(&[
             [
                 "$.pick(id, name)",
@@ -96,8 +94,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Objects", [
         ]),
     Builtin::value("merge", merge)
         .takes(&[Parameter::Value("other")])
-        .doc("An object with the fields of another one put over its own. Of an array, every \
-              object in it.")
+        .doc("An object with its own fields and those of another one, which replace equal names. Of an array, every object in it.")
         .examples(&[
             [
                 "$.a | @.merge($.b)",
@@ -143,8 +140,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Objects", [
         ]),
     Builtin::value("transform_keys", transform_keys)
         .takes(&[Parameter::Each("expression")])
-        .doc("An object with the expression of each key in its place, as text. Of an array, \
-              every object in it.")
+        .doc("An object with the expression, as text, in the place of each key. Of an array, every object in it.")
         .examples(&[
             [r#"$.transform_keys(@ + "!")"#, r#"{"a": 1, "b": 2}"#, r#"{"a!": 1, "b!": 2}"#],
             ["$.transform_keys(k => 1)", r#"{"a": 1, "b": 2}"#, r#"{"1": 2}"#],
@@ -152,24 +148,21 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Objects", [
         ]),
     Builtin::value("transform_values", transform_values)
         .takes(&[Parameter::Each("expression")])
-        .doc("An object with the expression of each value in its place. Of an array, \
-              every object in it.")
+        .doc("An object with the expression in the place of each value. Of an array, every object in it.")
         .examples(&[
             ["$.transform_values(@ * 10)", r#"{"a": 1, "b": 2}"#, r#"{"a": 10, "b": 20}"#],
             ["$.transform_values(@ * 10)", "null", "null"],
         ]),
     Builtin::value("filter_keys", filter_keys)
         .takes(&[Parameter::Each("condition")])
-        .doc("An object with those fields for whose key the condition is truthy. Of an array, \
-              every object in it.")
+        .doc("An object with the fields whose key meets the condition. Of an array, every object in it.")
         .examples(&[
             [r#"$.filter_keys(@ != "a")"#, r#"{"a": 1, "b": 2}"#, r#"{"b": 2}"#],
             ["$.filter_keys(true)", "null", "null"],
         ]),
     Builtin::value("filter_values", filter_values)
         .takes(&[Parameter::Each("condition")])
-        .doc("An object with those fields for whose value the condition is truthy. Of an array, \
-              every object in it.")
+        .doc("An object with the fields whose value meets the condition. Of an array, every object in it.")
         .examples(&[
             ["$.filter_values(v => v > 1)", r#"{"a": 1, "b": 2}"#, r#"{"b": 2}"#],
             ["$.filter_values(@ > 1)", "5", "5"],
@@ -181,8 +174,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Objects", [
             Parameter::Either("value"),
         ])
         .required(2)
-        .doc("An object from elements: with two arguments of keys and values, with three of \
-              rows, columns and values. Each argument is a field's name or an expression.")
+        .doc("An object from elements. Two arguments are keys and values; three are rows, columns and values. Each is the name of a field or an expression.")
         .examples(&[
             [
                 r#"$.pivot("y", "q", "v")"#,

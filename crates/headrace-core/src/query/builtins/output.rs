@@ -47,12 +47,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group(
             shape.add(receiver, machine.arena);
             Ok(shape.described(false, machine.arena))
         })
-        .doc(
-            "What the value looks like: its type, for an array its length and what its \
-              elements have in common, for an object its fields and which of them are required. \
-              A field that some objects lack is optional, one that is null in some nullable, \
-              and what differs in type is Mixed.",
-        )
+        .doc("The schema of the value: its type, for an array its length and the schema of its elements, for an object its fields and which of them are required. A field that some objects lack is optional, one that is null in some is nullable, and one of several types is Mixed.")
         .examples(&[
             ["$.schema()", "[3, 1, 2]", r#"{"type": "Array", "len": 3, "items": {"type": "Int"}}"#],
             [

@@ -21,7 +21,7 @@ use crate::{
 pub(super) static BUILTINS: &[Builtin] = &in_group("Paths", [
     Builtin::value("get_path", get_path)
         .takes(&[Parameter::Name("path")])
-        .doc("The value that a path leads to, or null. A path is text: `a.b[0].c` or `a/b/0/c`.")
+        .doc("The value at a path, or null. A path is text: `a.b[0].c` or `a/b/0/c`.")
         .examples(&[
             [r#"$.get_path("a.b[1].c")"#, r#"{"a": {"b": [{"c": 1}, {"c": 2}]}}"#, "2"],
             [r#"$.get_path("a/b/-1/c")"#, r#"{"a": {"b": [{"c": 1}, {"c": 2}]}}"#, "2"],
@@ -31,7 +31,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Paths", [
         ]),
     Builtin::value("has_path", has_path)
         .takes(&[Parameter::Name("path")])
-        .doc("Whether a path leads to a value other than null.")
+        .doc("Whether the value at a path is there and not null.")
         .examples(&[
             [r#"$.has_path("a.b")"#, r#"{"a": {"b": false}}"#, "true"],
             [r#"$.has_path("a.b")"#, r#"{"a": {"b": null}}"#, "false"],
@@ -39,9 +39,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Paths", [
         ]),
     Builtin::value("set_path", set_path)
         .takes(&[Parameter::Name("path"), Parameter::Value("value")])
-        .doc("The value that it is called on, with another one where the path leads to; `get_path` \
-              finds it there. Objects that are missing on the way are made; an element that is not \
-              there is not.")
+        .doc("The receiver with another value at a path, where `get_path` finds it. Missing objects on the path are created, missing elements of arrays are not.")
         .examples(&[
             [r#"$.set_path("a.b.c", 1)"#, r#"{"a": {}}"#, r#"{"a": {"b": {"c": 1}}}"#],
             [r#"$.set_path("a.0", 1)"#, r#"{"a": [5, 6]}"#, r#"{"a": [1, 6]}"#],
@@ -56,15 +54,14 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Paths", [
         ]),
     Builtin::value("del_path", del_paths)
         .takes(&[Parameter::Name("path")])
-        .doc("The value without what the path leads to.")
+        .doc("The receiver without the value at a path.")
         .examples(&[
             [r#"$.del_path("a.b")"#, r#"{"a": {"b": 1, "c": 2}}"#, r#"{"a": {"c": 2}}"#],
             [r#"$.del_path("a.z")"#, r#"{"a": {"b": 1}}"#, r#"{"a": {"b": 1}}"#],
         ]),
     Builtin::value("del_paths", del_paths)
         .takes(&[Parameter::NameRest("paths")])
-        .doc("The value without what any of the paths leads to. Paths may come as arrays, too; \
-              elements are counted as they stood before anything was deleted.")
+        .doc("The receiver without the values at several paths, which can also be arrays. Positions of elements are those before the deletion.")
         .examples(&[
             [r#"$.del_paths("a", "b.c")"#, r#"{"a": 1, "b": {"c": 2}}"#, r#"{"b": {}}"#],
             [r#"$.del_paths(["[0]", "[1]"])"#, "[1, 2, 3]", "[3]"],

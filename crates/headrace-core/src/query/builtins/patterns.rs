@@ -44,8 +44,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Patterns", [
         ]),
     Builtin::value("match_all", match_all)
         .takes(&[Parameter::Value("pattern")])
-        .doc("Every part of the text that the pattern matches; where it matches nothing at all, \
-              there is no part.")
+        .doc("Every part of the text that the pattern matches; empty matches are left out.")
         .examples(&[
             [r#""a12b3".match_all("\d+")"#, "null", r#"["12", "3"]"#],
             [r#""a12b".match_all("\d*")"#, "null", r#"["12"]"#],
@@ -53,8 +52,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Patterns", [
         ]),
     Builtin::value("captures", captures)
         .takes(&[Parameter::Value("pattern")])
-        .doc("The first match and what each group of the pattern matched in it, null for a \
-              group that took no part; null if nothing matches.")
+        .doc("An array of the first match and of the text of each group in it, null for a group without text; null if nothing matches.")
         .examples(&[
             [r#""k=v".captures("(\w)=(\w)")"#, "null", r#"["k=v", "k", "v"]"#],
             [r#""ab".captures("(a)(x)?")"#, "null", r#"["a", "a", null]"#],
@@ -63,8 +61,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Patterns", [
     Builtin::value("captures_named", captures_named)
         .takes(&[Parameter::Value("pattern")])
         .aliases(&["named_captures"])
-        .doc("What each named group of the pattern matched in the first match, as an object; null \
-              for a group that took no part, and null if nothing matches.")
+        .doc("An object of the text of each named group in the first match, null for a group without text; null if nothing matches.")
         .examples(&[
             [
                 r#""GET /a".captures_named("(?P<verb>\w+) (?P<path>\S+)")"#,
@@ -83,8 +80,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Patterns", [
         ]]),
     Builtin::value("replace_re", |machine, receiver, args| replaced(machine, receiver, args, 1))
         .takes(&[Parameter::Value("pattern"), Parameter::Value("with")])
-        .doc("The text with another one in place of the first match. In it `$1`, `$name` and \
-              `${name}` stand for what a group matched, `$$` for a dollar sign.")
+        .doc("The text with another one in place of the first match. In it `$1`, `$name` and `${name}` are the text of a group, `$$` is a dollar sign.")
         .examples(&[
             [r##""a1b2".replace_re("\d", "#")"##, "null", r#""a#b2""#],
             [r#""a1".replace_re("([a-z])(\d)", "$2$1")"#, "null", r#""1a""#],

@@ -18,8 +18,7 @@ use crate::{
 pub(super) static BUILTINS: &[Builtin] = &in_group("Recursion", [
     Builtin::stage("deep_find", deep_find)
         .takes(&[Parameter::EachRest("condition")])
-        .doc("The value and everything inside it, as far as every condition is truthy; what \
-              contains comes before what is contained. `..find(p)` is short for it.")
+        .doc("The value and everything inside it for which every condition is truthy; a container comes before its contents. `..find(p)` is short for it.")
         .examples(&[
             ["$.deep_find(@ is number)", r#"{"a": {"x": 1}, "b": [{"x": 2}, 3]}"#, "[1, 2, 3]"],
             ["$..find(x == 2)", r#"{"a": {"x": 1}, "b": [{"x": 2}]}"#, r#"[{"x": 2}]"#],
@@ -52,8 +51,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Recursion", [
         ]),
     Builtin::value("walk", walk)
         .takes(&[Parameter::Each("expression")])
-        .doc("The value with the expression in the place of everything inside it, from the \
-              inside to the outside, and of itself.")
+        .doc("The value with the expression in the place of everything inside it, and of itself, from the inside to the outside.")
         .examples(&[
             ["$.walk(@ + 1 if @ is number else @)", r#"{"a": [1, [2]]}"#, r#"{"a": [2, [3]]}"#],
             ["$.walk(@.sum() if @ is array else @)", "[1, [2, [3]]]", "6"],
@@ -61,8 +59,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Recursion", [
         ]),
     Builtin::value("walk_pre", walk_pre)
         .takes(&[Parameter::Each("expression")])
-        .doc("As `walk`, but from the outside to the inside: what the expression gives is gone \
-              into in turn.")
+        .doc("As `walk`, but from the outside to the inside, so that the values of the expression are walked as well.")
         .examples(&[
             ["$.walk_pre(@ + 1 if @ is number else @)", r#"{"a": [1, [2]]}"#, r#"{"a": [2, [3]]}"#],
             ["$.walk_pre(@.a ?? @)", r#"{"a": [{"a": 1}, 2]}"#, "[1, 2]"],
@@ -71,8 +68,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Recursion", [
     Builtin::value("rec", rec)
         .takes(&[Parameter::Each("expression"), Parameter::Each("condition")])
         .required(1)
-        .doc("The expression of the value, of what that gives, and so on: until nothing changes, \
-              or as long as the condition is truthy. More than 10,000 times is an error.")
+        .doc("The expression applied to the value, to the result of that, and so on, until nothing changes or the condition is not truthy. More than 10,000 times is an error.")
         .examples(&[
             ["$.rec(@ * 2, @ < 10)", "1", "16"],
             ["$.rec(n => n + 1 if n < 10 else n)", "0", "10"],

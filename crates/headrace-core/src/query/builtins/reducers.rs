@@ -18,7 +18,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Reducers", [
     Builtin::reduce("count", count)
         .takes(&[Parameter::EachRest("condition")])
         .required(0)
-        .doc("How many elements there are, or for how many of them every condition is truthy.")
+        .doc("The number of elements, or of those for which every condition is truthy.")
         .examples(&[
             ["[3, 1, 2].count()", "null", "3"],
             ["[3, 1, 2].count(@ > 1)", "null", "2"],
@@ -26,7 +26,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Reducers", [
             ["null.count()", "null", "0"],
         ]),
     Builtin::reduce("len", len)
-        .doc("The elements of an array, the keys of an object or the characters of a text, counted; 0 for null.")
+        .doc("The number of elements of an array, of keys of an object or of characters of a text; 0 for null.")
         .examples(&[
             ["[3, 1, 2].len()", "null", "3"],
             [r#""häß".len()"#, "null", "3"],
@@ -98,7 +98,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Reducers", [
         .takes(&[Parameter::Either("initial"), Parameter::Each("step")])
         .required(1)
         .aliases(&["reduce"])
-        .doc("Go on from an initial value, or else from the first element: the step makes a new one of it and each element.")
+        .doc("One value from all elements: the step computes the next value from the value so far and each element, beginning with the initial value or the first element.")
         .examples(&[
             ["[1, 2, 3].fold(10, (a, x) => a + x)", "null", "16"],
             ["[1, 2, 3].fold((a, x) => a * x)", "null", "6"],
@@ -107,7 +107,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Reducers", [
     Builtin::stage("accumulate", accumulate)
         .takes(&[Parameter::Either("initial"), Parameter::Each("step")])
         .required(1)
-        .doc("As `fold`, but an array of the values after each element.")
+        .doc("As `fold`, but an array with the value after each element.")
         .examples(&[
             ["[1, 2, 3].accumulate((a, x) => a + x)", "null", "[1, 3, 6]"],
             ["[1, 2, 3].accumulate(10, (a, x) => a + x)", "null", "[11, 13, 16]"],
@@ -117,7 +117,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Reducers", [
         .takes(&[Parameter::Each("expression")])
         .required(0)
         .aliases(&["approx_distinct"])
-        .doc("About how many different values there are, in little memory: exact up to 4096, then within about 1 percent.")
+        .doc("The approximate number of different values, in little memory: exact up to 4096, then within about 1 percent.")
         .examples(&[
             [r#"[1, 1.0, 2, "1"].approx_count_distinct()"#, "null", "3"],
             ["$.approx_count_distinct(a)", r#"[{"a": 1}, {"a": 1}]"#, "1"],

@@ -64,11 +64,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group(
             position(machine, receiver, &args[0], Place::First)
         })
         .takes(&[Parameter::Value("part")])
-        .doc(
-            "Where the first occurrence of `part` begins in the text, counted in characters, or \
-              at which position an array has its first element that is equal to it; -1 if there \
-              is none. `index` says the same, but null for none.",
-        )
+        .doc("The position of the first occurrence of `part` in a text, in characters, or of the first equal element of an array; -1 if there is none. `index` returns null then.")
         .examples(&[
             [r#""banana".index_of("an")"#, "null", "1"],
             [r#""éa".index_of("a")"#, "null", "1"],
@@ -98,7 +94,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group(
         Builtin::value("byte_len", |machine, receiver, _| {
             Ok(receiver.as_str(machine.arena).map_or(Value::Null, |text| count(text.len())))
         })
-        .doc("How many bytes the text takes in UTF-8.")
+        .doc("The number of bytes of the text in UTF-8.")
         .examples(&[[r#""aé".byte_len()"#, "null", "3"], ["$.byte_len()", "7", "null"]]),
         Builtin::value("is_blank", |machine, receiver, _| {
             Ok(tested(machine, receiver, |text| text.trim().is_empty()))

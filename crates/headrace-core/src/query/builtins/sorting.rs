@@ -30,7 +30,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Sorting and grouping", [
         .takes(&[Parameter::EachRest("key")])
         .required(0)
         .aliases(&["sort_by"])
-        .doc("The elements in order: null, false, true, numbers, texts, arrays, objects. By keys if there are any, one with a minus in front downwards, equal ones as they come; or by a lambda that says whether its first element goes before its second.")
+        .doc("The elements in order: null, false, true, numbers, texts, arrays, objects. With keys, by these; a minus before a key sorts downwards. Equal elements keep their order. A lambda of two elements returns whether the first goes before the second.")
         .examples(&[
             ["[3, 1, 2].sort()", "null", "[1, 2, 3]"],
             [
@@ -50,7 +50,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Sorting and grouping", [
         ]),
     Builtin::stage("unique", unique)
         .aliases(&["distinct"])
-        .doc("Every element that is not equal to one before it.")
+        .doc("The elements without duplicates; the first of equal ones stays.")
         .examples(&[
             ["[1, 2, 1, 1.0].unique()", "null", "[1, 2]"],
             [r#"[1, "1"].unique()"#, "null", r#"[1, "1"]"#],
@@ -59,7 +59,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Sorting and grouping", [
     Builtin::stage("unique_by", unique_by)
         .takes(&[Parameter::Each("key")])
         .aliases(&["distinct_by"])
-        .doc("Every element whose key is not equal to that of one before it.")
+        .doc("The elements without duplicate keys; the first element of each key stays.")
         .examples(&[[
             "$.unique_by(city).map(name)",
             r#"[{"name": "Ada", "city": "Rom"}, {"name": "Bob", "city": "Ulm"}, {"name": "Cy", "city": "Ulm"}]"#,
@@ -67,7 +67,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Sorting and grouping", [
         ]]),
     Builtin::reduce("group_by", group_by)
         .takes(&[Parameter::Each("key")])
-        .doc("An object with an array of elements for each key, in the order the keys first come. Keys that are no texts become texts; that keys of two kinds become the same text, as 1 and \"1\" do, is an error.")
+        .doc("An object with an array of elements for each key, in the order of the first occurrence. A key that is no text becomes text; two keys of different kinds with the same text, such as 1 and \"1\", are an error.")
         .examples(&[
             ["[1, 2, 3].group_by(@ % 2)", "null", r#"{"1": [1, 3], "0": [2]}"#],
             ["$.group_by(a)", r#"[{"a": "x"}, {}]"#, r#"{"x": [{"a": "x"}], "null": [{}]}"#],
@@ -77,14 +77,14 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Sorting and grouping", [
         ]),
     Builtin::reduce("count_by", count_by)
         .takes(&[Parameter::Each("key")])
-        .doc("An object with the number of elements for each key, in the order the keys first come; see group_by.")
+        .doc("An object with the number of elements for each key, in the order of the first occurrence; see group_by.")
         .examples(&[
             ["$.count_by(a)", r#"[{"a": "x"}, {"a": "y"}, {"a": "x"}]"#, r#"{"x": 2, "y": 1}"#],
             ["[].count_by(@)", "null", "{}"],
         ]),
     Builtin::reduce("index_by", index_by)
         .takes(&[Parameter::Each("key")])
-        .doc("An object with the last element for each key, in the order the keys first come; see group_by.")
+        .doc("An object with the last element for each key, in the order of the first occurrence; see group_by.")
         .examples(&[[
             "$.index_by(id)",
             r#"[{"id": 1}, {"id": 2}, {"id": 1, "n": 5}]"#,
@@ -136,7 +136,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Sorting and grouping", [
     Builtin::reduce("group_shape", reshape::group_shape)
         .takes(&[Parameter::Each("by"), Parameter::Each("shape")])
         .required(0)
-        .doc("As `group_by`, each group then replaced by what the second expression makes of it. Without a key, objects with the same keys belong together, under those keys in order and with commas between them.")
+        .doc("As `group_by`, with the second expression in the place of each group. Without a key, objects with the same field names are a group, under these names, sorted and joined by commas.")
         .examples(&[
             [
                 "$.group_shape(g, @.sum(n))",
@@ -151,7 +151,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Sorting and grouping", [
         ]),
     Builtin::stage("explode", reshape::explode)
         .takes(&[Parameter::Name("field")])
-        .doc("An object for each element of the array in a field, with that element in the field; other elements as they are.")
+        .doc("An object for each element of the array in a field, with that element in the field. Other elements are unchanged.")
         .examples(&[[
             "$.explode(t)",
             r#"[{"a": 1, "t": [1, 2]}, {"a": 2, "t": []}, {"a": 3}]"#,
@@ -159,7 +159,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Sorting and grouping", [
         ]]),
     Builtin::stage("implode", reshape::implode)
         .takes(&[Parameter::Name("field")])
-        .doc("One object for all that are equal but for a field, with an array of what was in the field; what is no object stays as it is.")
+        .doc("One object for all objects that are equal except for a field, with an array of the values of that field. Other elements are unchanged.")
         .examples(&[[
             "$.implode(t)",
             r#"[{"a": 1, "t": 1}, {"a": 2, "t": 3}, {"a": 1, "t": 2}]"#,

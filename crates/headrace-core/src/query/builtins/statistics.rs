@@ -21,8 +21,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Aggregates", [
         })
         .takes(&[Parameter::Each("expression")])
         .required(0)
-        .doc("The number in the middle, or the mean of the two in the middle; null of none. \
-              Null is passed by; what is neither number nor null is an error.")
+        .doc("The number in the middle, or the mean of the two in the middle; null if there are no numbers. Null does not count; anything else that is no number is an error.")
         .examples(&[
             ["[3, 1, 2].median()", "null", "2"],
             ["$.median(v)", r#"[{"v": 1}, {"v": 4}, {}]"#, "2.5"],
@@ -33,8 +32,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Aggregates", [
         .takes(&[Parameter::Either("expression"), Parameter::Value("q")])
         .required(1)
         .aliases(&["percentile"])
-        .doc("The number below which a part `q` of all numbers lies, from 0, the smallest, to 1, \
-              the largest; between two numbers in proportion. As `median` otherwise.")
+        .doc("The quantile `q` of the numbers, from 0, the smallest, to 1, the largest; interpolated between two numbers. Null and other values as for `median`.")
         .examples(&[
             ["[1, 2, 3, 4, 5].quantile(0.75)", "null", "4"],
             ["$.quantile(v, 0.9)", r#"[{"v": 0}, {"v": 10}]"#, "9.0"],
@@ -48,8 +46,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Aggregates", [
         .takes(&[Parameter::Each("expression")])
         .required(0)
         .aliases(&["var_samp"])
-        .doc("The variance of a sample: squared distances from the mean, divided by one less \
-              than there are numbers; null of less than two.")
+        .doc("The variance of a sample: the sum of squared distances from the mean, divided by the number of numbers minus one; null for less than two numbers.")
         .examples(&[
             ["[1, 2, 3, 4].variance()", "null", "1.6666666666666667"],
             ["[1].variance()", "null", "null"],
@@ -61,7 +58,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Aggregates", [
         })
         .takes(&[Parameter::Each("expression")])
         .required(0)
-        .doc("The variance of all there is: divided by how many numbers there are.")
+        .doc("The variance of a whole population: the sum of squared distances from the mean, divided by the number of numbers.")
         .examples(&[["[1, 2, 3, 4].var_pop()", "null", "1.25"], ["[1].var_pop()", "null", "0.0"]]),
     Builtin::reduce("stddev", |machine, receiver, args| {
             let spread = variance(machine, receiver, args, "stddev", 1)?;
@@ -82,12 +79,12 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Aggregates", [
         .takes(&[Parameter::Each("expression")])
         .required(0)
         .aliases(&["pstdev"])
-        .doc("The standard deviation of all there is: the root of `var_pop`.")
+        .doc("The standard deviation of a whole population: the root of `var_pop`.")
         .examples(&[["[1, 3].stddev_pop()", "null", "1.0"]]),
     Builtin::reduce("mode", mode)
         .takes(&[Parameter::Each("expression")])
         .required(0)
-        .doc("The value that comes most often, of any kind but null; the first of several.")
+        .doc("The most frequent value that is not null; the first of several.")
         .examples(&[
             [r#"["a", "b", "b"].mode()"#, "null", r#""b""#],
             ["$.mode(v)", r#"[{"v": 2}, {"v": 1}, {}, {}]"#, "2"],
@@ -97,8 +94,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Aggregates", [
         .takes(&[Parameter::Each("expression")])
         .required(0)
         .aliases(&["nunique"])
-        .doc("How many different values there are, null aside; exact, and each that is \
-              different is held.")
+        .doc("The number of different values that are not null. It is exact, and holds each different value in memory.")
         .examples(&[
             [r#"[1, 1.0, 2, "1", null].count_distinct()"#, "null", "3"],
             ["$.count_distinct(a)", r#"[{"a": 1}, {"a": 1}, {}]"#, "1"],
@@ -106,9 +102,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Aggregates", [
     Builtin::reduce("histogram", histogram)
         .takes(&[Parameter::Either("expression"), Parameter::Value("buckets")])
         .required(1)
-        .doc("How many numbers there are in each bucket, from `from` up to before `to`: buckets \
-              of a width, from that of the smallest number to that of the largest; or between \
-              the edges of an array, with one below the first and one from the last on.")
+        .doc("The number of numbers in each bucket, from `from` on and below `to`. With a number, buckets have that width, from the bucket of the smallest number to that of the largest. With an array, its elements are the edges, with one more bucket below the first and one above the last.")
         .examples(&[
             [
                 "[1, 12, 14, 31].histogram(10)",

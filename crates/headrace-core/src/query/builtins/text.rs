@@ -149,7 +149,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group(
                 [r#"$.split(",")"#, "null", "null"],
             ]),
         Builtin::value("lines", |machine, receiver, _| parts(machine, receiver, str::lines))
-            .doc("The lines of the text, without what ends them.")
+            .doc("The lines of the text, without their line ends.")
             .examples(&[[r#""a\nb\r\nc\n".lines()"#, "null", r#"["a", "b", "c"]"#]]),
         Builtin::value("words", |machine, receiver, _| {
             parts(machine, receiver, str::split_whitespace)

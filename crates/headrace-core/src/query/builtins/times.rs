@@ -100,7 +100,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Times", [
     Builtin::value("to_epoch", to_epoch)
         .takes(&[Parameter::Value("unit"), Parameter::Value("zone")])
         .required(0)
-        .doc("How many whole units a time is after the beginning of 1970 in UTC [default: s].")
+        .doc("The number of whole units from the beginning of 1970 in UTC to a time [default: s].")
         .examples(&[
             [r#""2023-11-14T22:13:20.123Z".to_epoch()"#, "null", "1700000000"],
             [r#""2023-11-14T22:13:20.123Z".to_epoch("ms")"#, "null", "1700000000123"],

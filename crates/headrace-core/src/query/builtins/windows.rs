@@ -39,14 +39,14 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Windows", [
         ]),
     Builtin::stage("rolling_min", rolling_min)
         .takes(&[Parameter::Value("size")])
-        .doc("For each element, the smallest of the last `size` elements up to it, as `min` has it; null until there are that many.")
+        .doc("For each element, the `min` of the last `size` elements up to it; null until there are that many.")
         .examples(&[
             ["[3, 1, 2].rolling_min(2)", "null", "[null, 1, 1]"],
             ["[null, null, 2].rolling_min(2)", "null", "[null, null, 2]"],
         ]),
     Builtin::stage("rolling_max", rolling_max)
         .takes(&[Parameter::Value("size")])
-        .doc("For each element, the largest of the last `size` elements up to it, as `max` has it; null until there are that many.")
+        .doc("For each element, the `max` of the last `size` elements up to it; null until there are that many.")
         .examples(&[
             ["[3, 1, 2].rolling_max(2)", "null", "[null, 3, 2]"],
             [r#"["a", "c", "b"].rolling_max(2)"#, "null", r#"[null, "c", "c"]"#],
@@ -54,7 +54,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Windows", [
     Builtin::stage("lag", lag)
         .takes(&[Parameter::Value("distance")])
         .required(0)
-        .doc("For each element, the one before it, or the one at a greater distance, as it is; null where there is none.")
+        .doc("For each element, the one before it, or the one `distance` elements before it; null where there is none.")
         .examples(&[
             ["[3, 1, 2].lag()", "null", "[null, 3, 1]"],
             ["[3, 1, 2].lag(2)", "null", "[null, null, 3]"],
@@ -63,7 +63,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Windows", [
     Builtin::stage("lead", lead)
         .takes(&[Parameter::Value("distance")])
         .required(0)
-        .doc("For each element, the one behind it, or the one at a greater distance, as it is; null where there is none.")
+        .doc("For each element, the one behind it, or the one `distance` elements behind it; null where there is none.")
         .examples(&[
             ["[3, 1, 2].lead()", "null", "[1, 2, null]"],
             ["[3, 1].lead(5)", "null", "[null, null]"],
@@ -75,19 +75,19 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Windows", [
             ["[3, null, 2].diff_window()", "null", "[null, null, null]"],
         ]),
     Builtin::stage("pct_change", pct_change)
-        .doc("By which part of the number before it each number is greater; null after a 0.")
+        .doc("The change of each number from the one before it, as a fraction of that one; null after a 0.")
         .examples(&[
             ["[4, 5, 0, 2].pct_change()", "null", "[null, 0.25, -1.0, null]"],
             ["null.pct_change()", "null", "[]"],
         ]),
     Builtin::stage("cummax", cummax)
-        .doc("For each element, the largest so far, as `max` has it.")
+        .doc("For each element, the `max` of the elements up to it.")
         .examples(&[["[null, 1, 3, 2].cummax()", "null", "[null, 1, 3, 3]"]]),
     Builtin::stage("cummin", cummin)
-        .doc("For each element, the smallest so far, as `min` has it.")
+        .doc("For each element, the `min` of the elements up to it.")
         .examples(&[["[3, 1, null, 2].cummin()", "null", "[3, 1, 1, 1]"]]),
     Builtin::stage("zscore", zscore)
-        .doc("How many standard deviations (of all numbers as the whole population) each number is above the mean; 0 if all are equal.")
+        .doc("The distance of each number from the mean, in standard deviations of the whole population; 0 if all numbers are equal.")
         .examples(&[
             ["[1, 3].zscore()", "null", "[-1.0, 1.0]"],
             ["[2, 2, null].zscore()", "null", "[0.0, 0.0, null]"],

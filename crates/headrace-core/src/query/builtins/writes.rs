@@ -13,7 +13,7 @@ use bumpalo::collections::Vec as BumpVec;
 pub(super) static BUILTINS: &[Builtin] = &in_group("Writes", [
     Builtin::value("set", set)
         .takes(&[Parameter::Value("value")])
-        .doc("The value given. After a path from `$`: the document with it in that place.")
+        .doc("The argument. After a path from `$`: the document with the argument at that path.")
         .examples(&[
             ["$.a | set(6)", r#"{"a": 5}"#, "6"],
             ["$.a.b.set(6)", r#"{"c": 1}"#, r#"{"c": 1, "a": {"b": 6}}"#],
@@ -21,8 +21,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Writes", [
         ]),
     Builtin::value("modify", modify)
         .takes(&[Parameter::Each("expression")])
-        .doc("The expression of the value. After a path from `$`: the document with it in the \
-              place of each value there.")
+        .doc("The expression about the value. After a path from `$`: the document with the expression in the place of each value at that path.")
         .examples(&[
             ["$.a | modify(@ + 1)", r#"{"a": 5}"#, "6"],
             ["$.a.modify(@ + 1)", r#"{"a": 5}"#, r#"{"a": 6}"#],
@@ -52,7 +51,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Writes", [
             ["$.update({a: a + 1, b: DELETE})", r#"{"a": 1, "b": 2}"#, r#"{"a": 2}"#],
         ]),
     Builtin::value("delete", delete)
-        .doc("Null. After a path from `$`: the document without what is there.")
+        .doc("Null. After a path from `$`: the document without the value at that path.")
         .examples(&[
             ["$.a.b.delete()", r#"{"a": {"b": 1, "c": 2}}"#, r#"{"a": {"c": 2}}"#],
             ["$.a[* if @ > 1].delete()", r#"{"a": [1, 2, 3]}"#, r#"{"a": [1]}"#],
@@ -60,8 +59,7 @@ pub(super) static BUILTINS: &[Builtin] = &in_group("Writes", [
         ]),
     Builtin::value("unset", unset)
         .takes(&[Parameter::NameRest("keys")])
-        .doc("An object without these keys; of an array, every object in it. After a path from `$`: \
-              the document without the keys of the object there.")
+        .doc("An object without these keys; of an array, every object in it. After a path from `$`: the document without the keys of the object at that path.")
         .examples(&[
             ["{a: 1, b: 2}.unset(a)", "null", r#"{"b": 2}"#],
             [r#"$.a.unset("b")"#, r#"{"a": {"b": 1, "c": 2}}"#, r#"{"a": {"c": 2}}"#],

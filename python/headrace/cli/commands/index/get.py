@@ -67,16 +67,16 @@ def run(options: Namespace, console: Console) -> int:
 
     from headrace.api.index.key import KeyIndex
     from headrace.api.options import KeyIndexOptions
-    from headrace.cli.io import index_trouble as said
+    from headrace.cli.io import index_trouble
     from headrace.cli.io.inputs import given
 
     if not (options.eq or options.eq_raw or options.eq_json or options.stdin):
         raise UsageError("give a key: --eq VALUE, --eq-raw, --eq-json or --stdin")
 
     def report(trouble: KeyIndexError) -> None:
-        said.say_trouble(console, trouble)
+        index_trouble.say_trouble(console, trouble)
         if not options.auto_rebuild:
-            said.say_fallback(console, trouble)
+            index_trouble.say_fallback(console, trouble)
 
     index = KeyIndex.open(
         options.file,
@@ -84,7 +84,7 @@ def run(options: Namespace, console: Console) -> int:
         **given(options, KeyIndexOptions),
         report=report,
     )
-    index.report_keyless = partial(said.say_keyless, console)
+    index.report_keyless = partial(index_trouble.say_keyless, console)
     # A program that writes key by key waits for each answer.
     console.live = options.stdin
     return _print(options, console, index)

@@ -192,21 +192,21 @@ def _conclude(
     console: Console,
 ) -> None:
     appended = writer.last_line - before
-    said = [
+    parts = [
         f"{ended}{counted(appended, 'record')}",
         f"the last is line {writer.last_line}",
     ]
     if writer.fallbacks:
         own = "its own" if writer.fallbacks == 1 else "their own"
-        said.append(f"{counted(writer.fallbacks, 'record')} without a time of {own}")
+        parts.append(f"{counted(writer.fallbacks, 'record')} without a time of {own}")
     left_out = 0 if refused is None else refused.count
     if left_out:
-        said.append(f"{counted(left_out, 'bad record')} left out")
+        parts.append(f"{counted(left_out, 'bad record')} left out")
     if refused is not None:
         refused.close()
     console.emit(
         "appended",
-        ", ".join(said),
+        ", ".join(parts),
         records=appended,
         last_line=writer.last_line,
         fallbacks=writer.fallbacks,

@@ -140,8 +140,8 @@ def _opened(options: Namespace, console: Console) -> LogReader | None:
     if log is None and not options.follow and not Path(options.directory).exists():
         raise UsageError(f"{options.directory}: no such directory")
     if log is None and options.follow:
-        said = f"{options.directory}: there is no log yet; waiting for one"
-        console.emit("waiting", said, path=options.directory)
+        message = f"{options.directory}: there is no log yet; waiting for one"
+        console.emit("waiting", message, path=options.directory)
         while log is None:
             time.sleep(options.poll)
             log, actions = open_recovered(options.directory)

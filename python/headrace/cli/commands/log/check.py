@@ -56,9 +56,9 @@ def run(options: Namespace, console: Console) -> int:
             if options.json:
                 print_json(asdict(segment), console)
             else:
-                said = "; ".join((*segment.faults, *segment.notes)) or "ok"
+                verdict = "; ".join((*segment.faults, *segment.notes)) or "ok"
                 counts = f"{counted(segment.rows, 'line')}\t{segment.bytes} bytes"
-                console.text(f"{segment.path}\t{counts}\t{said}\n")
+                console.text(f"{segment.path}\t{counts}\t{verdict}\n")
             wrong += bool(segment.faults)
             remade += segment.remade
     if not wrong:

@@ -96,13 +96,13 @@ def _play(player: Player, partitions: Sequence[Partition], console: Console) -> 
                 console.write(found.data)
                 latest = max(latest, player.lag)
             report(player.lines, None)
-    said = (
+    message = (
         f"{counted(player.lines, 'record')} of {counted(len(partitions), 'partition')}"
     )
     late = f", at most {latest:.3f} s late" if player.schedule.speed else ""
     console.emit(
         "replayed",
-        f"{said}{late}",
+        f"{message}{late}",
         records=player.lines,
         partitions=len(partitions),
         lag_ms=round(latest * 1000),

@@ -43,9 +43,9 @@ def run(options: Namespace, console: Console) -> int:
             if options.json:
                 print_json(asdict(file), console)
             else:
-                said = "; ".join(file.faults) or "ok"
+                verdict = "; ".join(file.faults) or "ok"
                 lines = "" if file.rows is None else counted(file.rows, "line")
-                console.text(f"{file.path}\t{lines}\t{file.bytes} bytes\t{said}\n")
+                console.text(f"{file.path}\t{lines}\t{file.bytes} bytes\t{verdict}\n")
             wrong += bool(file.faults)
     if not wrong:
         return 0

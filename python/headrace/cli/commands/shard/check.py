@@ -54,9 +54,9 @@ def run(options: Namespace, console: Console) -> int:
                 }
                 print_json(facts, console)
             else:
-                said = "; ".join(faults) or "ok"
+                verdict = "; ".join(faults) or "ok"
                 counts = f"{part.part.records} rows\t{part.part.bytes} bytes"
-                console.text(f"{part.part.path}\t{counts}\t{said}\n")
+                console.text(f"{part.part.path}\t{counts}\t{verdict}\n")
             wrong += bool(part.faults)
     if not wrong:
         return 0

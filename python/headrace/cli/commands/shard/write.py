@@ -132,8 +132,8 @@ def _report(writer: ShardWriter, options: Namespace, console: Console) -> None:
             "skipped": writer.skipped,
             "blank": writer.blank,
         }
-        said = " / ".join(f"{name} {count}" for name, count in counts.items())
-        console.emit("stats", said, **counts)
+        summary = " / ".join(f"{name} {count}" for name, count in counts.items())
+        console.emit("stats", summary, **counts)
     elif writer.skipped:
         kept = "" if options.errors is None else f"; see {options.errors}"
         message = f"{counted(writer.skipped, 'bad row')} left out{kept}"
