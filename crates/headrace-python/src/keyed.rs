@@ -144,6 +144,16 @@ impl SortedLines {
         Ok(refusals.into_iter().map(|(refusal, late)| (refused(refusal), late)).collect())
     }
 
+    /// Add the lines of another, which has none afterwards, behind those that are here.
+    fn append(&self, py: Python<'_>, other: &Self) -> PyResult<()> {
+        py.detach(|| {
+            let none = query::SortedLines::new(PathBuf::new(), u64::MAX, 1);
+            let lines = std::mem::replace(&mut *other.lock(), none);
+            self.lock().append(lines)
+        })
+        .map_err(to_python)
+    }
+
     /// Sort the lines; none can be added afterwards.
     fn sort(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| self.lock().sort()).map_err(to_python)
@@ -159,6 +169,12 @@ impl SortedLines {
         let mut out = Vec::new();
         let written = py.detach(|| self.lock().lines(&mut out, LINE_BYTES, nulls, left));
         Ok((PyBytes::new(py, &out), written.map_err(to_python)?))
+    }
+
+    /// How many bytes are in memory.
+    #[getter]
+    fn held(&self) -> u64 {
+        self.lock().held_bytes()
     }
 
     /// How many bytes were written to a file.

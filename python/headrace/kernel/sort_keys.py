@@ -120,6 +120,10 @@ class SortedLines:
         """Add the elements of a batch; return its rows without any, as `KeyedElements` has them."""
         return _divided(self._native.add(rows.native, batch))
 
+    def append(self, other: SortedLines) -> None:
+        """Add the lines of another, which has none afterwards, behind those that are here."""
+        self._native.append(other._native)
+
     def sort(self) -> None:
         """Sort the lines; none can be added afterwards."""
         self._native.sort()
@@ -133,6 +137,11 @@ class SortedLines:
                 return
             left -= written
             yield lines
+
+    @property
+    def held(self) -> int:
+        """How many bytes are in memory."""
+        return self._native.held
 
     @property
     def spilled_bytes(self) -> int:

@@ -59,12 +59,13 @@ def folder(tmp_path_factory):
 
 def agree(dataset, query, memory, threads, options):
     """Compare with the array in memory, which whole rows are the switch for."""
-    expected = outcome(dataset, query, lanes=False, **options)
-    assert outcome(dataset, query, threads=threads, **options) == expected
+    expected = outcome(dataset, query, lanes=False, threads=1, **options)
+    shared = {"threads": threads, "_share_bytes": 100}
+    assert outcome(dataset, query, **shared, **options) == expected
     if len(expected) == 6 and expected[1] is None and options.get("shape") != "array":
         if options.get("reverse"):
             return
-        small = outcome(dataset, query, memory=memory, threads=threads, **options)
+        small = outcome(dataset, query, memory=memory, **shared, **options)
         assert small == expected
 
 

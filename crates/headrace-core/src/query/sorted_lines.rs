@@ -59,9 +59,27 @@ impl SortedLines {
         }
     }
 
+    /// How many bytes of lines, keys and places are in memory.
+    pub fn held_bytes(&self) -> u64 {
+        self.held_bytes
+    }
+
     /// How many bytes were written to a file.
     pub fn spilled_bytes(&self) -> u64 {
         self.written
+    }
+
+    /// Add the lines of another, none of which were written to a file, behind those that are here.
+    ///
+    /// # Errors
+    /// Errors of writing.
+    pub fn append(&mut self, other: Self) -> Result<()> {
+        let before = u32::try_from(self.batches.len()).unwrap_or(u32::MAX);
+        let places = other.places.iter();
+        self.places.extend(places.map(|place| Place { batch: place.batch + before, ..*place }));
+        self.batches.extend(other.batches);
+        self.held_bytes += other.held_bytes;
+        self.limit()
     }
 
     /// Add the elements of a batch.
@@ -85,6 +103,11 @@ impl SortedLines {
         let each = size_of::<Place>() + 2 * size_of::<i32>();
         self.held_bytes += (texts + elements as usize * each) as u64;
         self.batches.push(keyed);
+        self.limit()
+    }
+
+    /// Write what is held to a file if it is more than the memory it may take.
+    fn limit(&mut self) -> Result<()> {
         if self.held_bytes > self.budget { self.spill() } else { Ok(()) }
     }
 
@@ -390,6 +413,7 @@ mod tests {
             batches in vec(vec((vec(prop_oneof![Just(1_u8), Just(2), Just(255)], 1..12), prop_oneof![Just(b"null".to_vec()), vec(b'a'..b'f', 0..40)]), 0..30), 0..12),
             budget in 0_u64..4000,
             threads in 1_usize..4,
+            apart in 1_usize..4,
             most in 1_usize..200,
             nulls: bool,
             limit in prop_oneof![Just(u64::MAX), 0_u64..40],
@@ -398,8 +422,13 @@ mod tests {
             let ended = |(mut key, line): (Vec<u8>, Vec<u8>)| { key.push(0); (key, line) };
             let batches: Vec<Vec<_>> = batches.into_iter().map(|batch| batch.into_iter().map(ended).collect()).collect();
             let mut sorted = SortedLines::new(std::env::temp_dir(), budget, threads);
-            for batch in &batches {
-                sorted.add(keyed(batch)).unwrap();
+            for some in batches.chunks(apart) {
+                let mut share = SortedLines::new(std::env::temp_dir(), u64::MAX, 1);
+                for batch in some {
+                    let lines = if apart == 1 { &mut sorted } else { &mut share };
+                    lines.add(keyed(batch)).unwrap();
+                }
+                sorted.append(share).unwrap();
             }
             sorted.sort().unwrap();
             let (mut found, mut left) = (Vec::new(), limit);

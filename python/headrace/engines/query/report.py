@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from headrace.engines.query.options import OnError
-    from headrace.engines.query.scan import Rows, ScanQuery
+    from headrace.engines.query.scan import Query, Rows
     from headrace.engines.query.skipped import SkippedLines
     from headrace.kernel.rows import RowBatch
     from headrace.physical.query_plan import JoinPlan
@@ -139,7 +139,7 @@ class RunReport:
         if self.on_bad_row is not None:
             self.on_bad_row(BadRow(made, raw()))
 
-    def watch_memory(self, query: ScanQuery) -> None:
+    def watch_memory(self, query: Query) -> None:
         """Warn once if a query holds most of the memory that it may."""
         if self._warned or not isinstance(query, StreamQuery):
             return

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from headrace.engines.query.options import QueryOptions, Shape
-    from headrace.engines.query.scan import Rows, Scan, ScanQuery
+    from headrace.engines.query.scan import Query, Rows, Scan
     from headrace.kernel.programs import Cancel, JoinTable, Program
     from headrace.kernel.rows import RowBatch
     from headrace.kernel.sort_keys import KeyedRows
@@ -71,7 +71,7 @@ class Streams(NamedTuple):
     rows: Callable[[RowPlan], Iterator[bytes]]
     lines: Callable[[StreamPlan, LineForm], Iterator[bytes]]
     values: Callable[[Sequence[StreamPlan]], list[bytes]]
-    scan: Callable[[Sequence[ScanQuery], Scan, Sharing | None], Iterator[bytes]]
+    scan: Callable[[Sequence[Query], Scan, Sharing | None], Iterator[bytes]]
 
 
 def local_streams(run: QueryRun) -> Streams:

@@ -46,8 +46,7 @@ if TYPE_CHECKING:
     from headrace.store.rows.demand import Keys
     from headrace.store.rows.provider import ProviderRows
 
-    Query: TypeAlias = RowQuery | StreamQuery
-    ScanQuery: TypeAlias = Query | SortQuery
+    Query: TypeAlias = RowQuery | StreamQuery | SortQuery
     Rows: TypeAlias = RowFile | ProviderRows | TimedRows
 
     class RowPlaces(Protocol):
@@ -221,7 +220,7 @@ class Scanner:
 
     def read(
         self,
-        queries: Sequence[ScanQuery],
+        queries: Sequence[Query],
         scan: Scan,
         sharing: Sharing | None = None,
     ) -> Iterator[bytes]:
@@ -251,7 +250,7 @@ class Scanner:
     def _read_together(
         self,
         files: Sequence[Rows],
-        queries: Sequence[ScanQuery],
+        queries: Sequence[Query],
         scan: Scan,
         sharing: Sharing | None,
         skipped: list[SkippedLines],
@@ -262,8 +261,7 @@ class Scanner:
             from headrace.engines.query.threads import read_files
 
             row_files = cast("Sequence[RowFile]", files)
-            shared = cast("Sequence[Query]", queries)
-            yield from read_files(self, row_files, shared, scan, sharing)
+            yield from read_files(self, row_files, queries, scan, sharing)
             return
         for file in files:
             if all(query.done for query in queries):
@@ -280,7 +278,7 @@ class Scanner:
     def _read_file(
         self,
         file: Rows,
-        queries: Sequence[ScanQuery],
+        queries: Sequence[Query],
         scan: Scan,
         sharing: Sharing | None,
         skipped: list[SkippedLines],
@@ -319,7 +317,7 @@ class Scanner:
     def _read_timed(
         self,
         file: TimedRows,
-        queries: Sequence[ScanQuery],
+        queries: Sequence[Query],
         scan: Scan,
         skipped: list[SkippedLines],
     ) -> Iterator[bytes]:
@@ -340,7 +338,7 @@ class Scanner:
     def _read_rows(
         self,
         rows: Rows | KeyRows,
-        queries: Sequence[ScanQuery],
+        queries: Sequence[Query],
         scan: Scan,
         sharing: Sharing | None = None,
     ) -> Iterator[bytes]:
@@ -364,8 +362,7 @@ class Scanner:
             from headrace.engines.query.threads import read_in_order
 
             batches = chain([following], batches)
-            shared = cast("Sequence[Query]", queries)
-            yield from read_in_order(self, rows, batches, shared, scan, sharing)
+            yield from read_in_order(self, rows, batches, queries, scan, sharing)
 
     def _sampled(self, batches: Iterable[RowBatch]) -> Iterator[RowBatch]:
         for batch in batches:
@@ -376,7 +373,7 @@ class Scanner:
         self,
         rows: Rows | KeyRows,
         batches: Iterable[RowBatch],
-        queries: Sequence[ScanQuery],
+        queries: Sequence[Query],
         scan: Scan,
         rows_before: int = 0,
     ) -> Iterator[bytes]:
@@ -393,7 +390,7 @@ class Scanner:
         self,
         rows: Rows | KeyRows,
         batches: Iterable[RowBatch],
-        queries: Sequence[ScanQuery],
+        queries: Sequence[Query],
         *,
         reverse: bool,
     ) -> Iterator[RowBatch]:
@@ -406,7 +403,7 @@ class Scanner:
             # From the end, the numbers in a batch count from its run of rows.
             end = end - len(batch) if reverse else batch.first_row + len(batch)
             lines_before = end - batch.first_row if reverse else 0
-            for query in cast("Sequence[Query]", queries):
+            for query in cast("Sequence[RowQuery | StreamQuery]", queries):
                 query.stand_in(file, lines_before, rows_before)
             yield batch
         if not reverse:
@@ -419,7 +416,7 @@ class Scanner:
 
     def answers_of(
         self,
-        queries: Sequence[ScanQuery],
+        queries: Sequence[Query],
         batch: RowBatch,
         *,
         reverse: bool,
@@ -450,7 +447,7 @@ class Scanner:
             yield b"", refused
 
     def _answers(
-        self, query: ScanQuery, batch: RowBatch, *, reverse: bool, watched: bool
+        self, query: Query, batch: RowBatch, *, reverse: bool, watched: bool
     ) -> Iterator[Answers]:
         """Put the rows of a batch through a query, going on behind refused rows."""
         start = 0
@@ -534,11 +531,11 @@ class ZippedLines:
             raise self._error
 
 
-def _most_rows(queries: Sequence[ScanQuery]) -> Counts:
+def _most_rows(queries: Sequence[Query]) -> Counts:
     return max((query.counts for query in queries), key=_rows_of)
 
 
-def counts_up_to_refusal(queries: Sequence[ScanQuery]) -> Counts:
+def counts_up_to_refusal(queries: Sequence[Query]) -> Counts:
     """Return the counts up to the row that ends a run; some queries may have read further."""
     going = [query for query in queries if not query.done] or queries
     # Of the queries that have come as far, one has skipped the row.
@@ -548,7 +545,7 @@ def counts_up_to_refusal(queries: Sequence[ScanQuery]) -> Counts:
     )
 
 
-def together(queries: Sequence[ScanQuery], counts: Counts, refused: int) -> Counts:
+def together(queries: Sequence[Query], counts: Counts, refused: int) -> Counts:
     """Return the counts of all queries over the same rows, from those of one that read most.
 
     With several, a row that any of them has refused is skipped, and all others are emitted: the

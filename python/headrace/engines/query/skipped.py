@@ -12,7 +12,7 @@ from headrace.kernel.programs import Counts
 from headrace.record import record
 
 if TYPE_CHECKING:
-    from headrace.engines.query.scan import ScanQuery
+    from headrace.engines.query.scan import Query
     from headrace.store.index.key_scan import KeyRows, Passed
     from headrace.store.log.read.timed_rows import TimedRows
 
@@ -34,7 +34,7 @@ class SkippedByIndex:
     def __init__(
         self,
         rows: KeyRows,
-        query: ScanQuery,
+        query: Query,
         *,
         reverse: bool,
         as_emitted: bool = False,

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from functools import partial
 from tempfile import gettempdir
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.engines.query.run import lines_of_value, values_of
-from headrace.engines.query.scan import scan_of
+from headrace.engines.query.scan import Sharing, scan_of
 from headrace.errors import MemoryExceededError, QueryFailedError
 from headrace.kernel.programs import Answers, Counts
+from headrace.kernel.rows import END
 from headrace.kernel.sort_keys import SortedLines
 from headrace.physical.access import is_divisible
 from headrace.physical.query_plan import PlainStage
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from headrace.engines.query.run import LineForm, QueryRun
-    from headrace.kernel.programs import Refused
+    from headrace.kernel.programs import Cancel, Refused
     from headrace.kernel.rows import RowBatch
     from headrace.kernel.sort_keys import KeyedRows
     from headrace.physical.query_plan import OrderPlan, StreamPlan
@@ -58,8 +59,15 @@ def sorted_lines(
         joins=False,
         compact=True,
     )
-    query = SortQuery(rows, run)
-    for _ in run.streams.scan([query], scan_of(plan, None), None):
+    memory = max(run.options.max_memory - run.held, 0)
+    aborts = run.options.on_error == "abort"
+    query = SortQuery(rows, memory, run.options.threads, aborts=aborts)
+    sharing = Sharing(
+        lambda cancel: [SortQuery(rows, END, aborts=aborts, cancel=cancel)],
+        lines=False,
+        limit=None,
+    )
+    for _ in run.streams.scan([query], scan_of(plan, None), sharing):
         pass
     if query.failed is not None:
         yield from _failing(run, plan, form, query.failed)
@@ -89,26 +97,54 @@ def _failing(
     yield from lines_of_value(value, plan, form)
 
 
+class SortPart(NamedTuple):
+    """What the rows of a share gave: their lines, and the first row that failed behind the stages."""
+
+    lines: SortedLines
+    failed: Refused | None
+
+
 class SortQuery:
-    """The keyed rows of a sort, as a query of a scan."""
+    """The keyed rows of a sort, as a query of a scan; threads read shares with others like it."""
 
-    done = False
+    elements = 0
+    wanted = END
 
-    def __init__(self, make: Callable[[], KeyedRows], run: QueryRun) -> None:
+    def __init__(
+        self,
+        make: Callable[[], KeyedRows],
+        memory: int,
+        threads: int = 1,
+        *,
+        aborts: bool,
+        cancel: Cancel | None = None,
+    ) -> None:
         self._make = make
         self._rows = make()
-        memory = max(run.options.max_memory - run.held, 0)
-        self.lines = SortedLines(gettempdir(), memory, run.options.threads)
+        self.lines = SortedLines(gettempdir(), memory, threads)
         self.failed: Refused | None = None
         """The first row that failed behind the stages."""
-        self._aborts = run.options.on_error == "abort"
+        self._aborts = aborts
+        self._cancel = cancel
         self._refused: list[Refused] = []
         self._at_refusal: Counts | None = None
+        self._absorbed = Counts()
+
+    @property
+    def done(self) -> bool:
+        """Whether no further row is needed."""
+        return self._cancel is not None and self._cancel.cancelled
+
+    @property
+    def held(self) -> int:
+        """How many bytes are in memory."""
+        return self.lines.held
 
     @property
     def counts(self) -> Counts:
         """What was counted so far; up to the row that ends the run, if one does."""
-        return self._rows.counts if self._at_refusal is None else self._at_refusal
+        here = self._rows.counts if self._at_refusal is None else self._at_refusal
+        return self._absorbed + here
 
     def answer(self, batch: RowBatch, start: int, *, reverse: bool = False) -> Answers:
         """Take in the rows of a batch; stop at each that is refused, in their order."""
@@ -128,3 +164,17 @@ class SortQuery:
             return Answers(b"", len(batch), None)
         refused = self._refused.pop(0)
         return Answers(b"", refused.row - batch.first_row + 1, refused)
+
+    def part(self) -> SortPart:
+        """Return what the rows gave, for a query like this one to `merge`."""
+        return SortPart(self.lines, self.failed)
+
+    def merge(self, part: SortPart) -> None:
+        """Take in what the rows behind those so far gave elsewhere."""
+        self.lines.append(part.lines)
+        if self.failed is None:
+            self.failed = part.failed
+
+    def absorb(self, counts: Counts, _lines: int) -> None:
+        """Count the rows of a query like this one."""
+        self._absorbed += counts

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from headrace.engines.rows.fragment import rows_of
 from headrace.errors import UnusableTableError
-from headrace.kernel.programs import Cancel, RowQuery
+from headrace.kernel.programs import Cancel, RowQuery, StreamQuery
 from headrace.kernel.rows import END
 from headrace.physical.fragment import fragments
 from headrace.store.rows.row_file import FIRST_BATCH_BYTES, FIRST_BATCH_ROWS
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from headrace.engines.query.scan import Query, Scan, Scanner, Sharing
+    from headrace.engines.query.sorted_lines import SortPart
     from headrace.kernel.programs import Counts, Refused
     from headrace.kernel.rows import Decoding, RowBatch
     from headrace.physical.fragment import Fragment
@@ -86,7 +87,7 @@ class ShareResult:
     stop: int = 0
     elements: int = 0
     lines: list[bytes] = field(default_factory=list)
-    parts: list[bytes] = field(default_factory=list)
+    parts: list[bytes | SortPart] = field(default_factory=list)
     counts: list[Counts] = field(default_factory=list)
     refused: list[tuple[Refused, RowBatch]] = field(default_factory=list)
     failure: Exception | None = None
@@ -332,8 +333,7 @@ class _Merging:
         for query, counts in zip(self.queries, result.counts, strict=False):
             query.absorb(counts, lines)
         for query, part in zip(self.queries, result.parts, strict=False):
-            assert not isinstance(query, RowQuery)
-            query.merge(part)
+            _merge(query, part)
             self.scanner.report.watch_memory(query)
         before = 0 if share.numbered else self.rows_before
         for refused, batch in result.refused:
@@ -356,6 +356,17 @@ class _Merging:
         yield from self.scanner.read_batches(
             share.file, batches, self.queries, self.scan
         )
+
+
+def _merge(query: Query, part: bytes | SortPart) -> None:
+    """Take in the part of a query of the same kind."""
+    if isinstance(query, StreamQuery):
+        assert isinstance(part, bytes)
+        query.merge(part)
+    else:
+        assert not isinstance(query, RowQuery)
+        assert not isinstance(part, bytes)
+        query.merge(part)
 
 
 def _lines_in(result: ShareResult) -> int:

@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from headrace.engines.spark.query.row_order import PlacedChunk
     from headrace.engines.spark.query.run import RunTasks
     from headrace.engines.spark.query.task_query import Chunk, TaskQuery
-    from headrace.kernel.programs import RowQuery, StreamQuery
+    from headrace.kernel.programs import StreamQuery
     from headrace.physical.distribution import Strategy
     from headrace.physical.query_plan import RowPlan
     from headrace.store.rows.row_file import RowOptions
@@ -331,7 +331,7 @@ def _left_out(query: TaskQuery, placed: PlacedChunk, taken: int | None) -> Count
 
 
 def _read_sifted(
-    run: QueryRun, query: RowQuery | StreamQuery, placed: PlacedChunk, scan: Scan
+    run: QueryRun, query: Query, placed: PlacedChunk, scan: Scan
 ) -> Iterator[bytes]:
     """Put the sifted rows of a chunk through a query."""
     contents = [row.content for row in placed.chunk.sifted]
