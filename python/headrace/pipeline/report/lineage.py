@@ -215,11 +215,8 @@ class _Run:
         )
         with unwritable(self._path, left):
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
-            descriptor = system.calls.open(self._path, flags)
-            try:
+            with system.closing(system.calls.open(self._path, flags)) as descriptor:
                 system.write_all(descriptor, line)
-            finally:
-                os.close(descriptor)
 
 
 def _datasets(inputs: Inputs) -> list[Facts]:

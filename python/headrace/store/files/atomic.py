@@ -313,11 +313,10 @@ def _refuse_unless_file(source: Path, target: Path) -> None:
 
 
 def _sync(path: Path) -> None:
-    descriptor = system.calls.open(path, os.O_RDONLY | os.O_NOFOLLOW)
-    try:
+    with system.closing(
+        system.calls.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    ) as descriptor:
         system.calls.sync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _move(source: Path, target: Path) -> None:

@@ -12,11 +12,11 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 
@@ -86,11 +86,8 @@ class System:
 
     def sync_directory(self, path: Path) -> None:
         """Make the names in a directory durable."""
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-        try:
+        with closing(os.open(path, os.O_RDONLY | os.O_DIRECTORY)) as descriptor:
             os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
     def list_directory(self, path: Path) -> list[str]:
         """List the names in a directory, in any order."""
@@ -100,6 +97,15 @@ class System:
 
 calls = System()
 """The calls that writers make; tests replace it."""
+
+
+@contextmanager
+def closing(descriptor: int) -> Iterator[int]:
+    """Close a file when the block ends."""
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def write_all(descriptor: int, data: bytes | memoryview) -> None:

@@ -17,6 +17,7 @@ from headrace.kernel.checksum import crc32c
 from headrace.kernel.log import ENTRY_BYTES, HEADER_BYTES, Place, log_entry
 from headrace.kernel.rows import reading
 from headrace.kernel.values import InvalidJsonError, parse
+from headrace.store.files import system
 from headrace.store.log import files
 
 if TYPE_CHECKING:
@@ -126,12 +127,8 @@ def committed(descriptor: int, place: Place) -> Place:
 def committed_now(names: LogNames, place: Place) -> Place:
     """Do the same for a segment that this process has not opened."""
     path = names.index(place.base)
-    with reading(str(path)):
-        descriptor = files.open_to_read(path)
-        try:
-            return committed(descriptor, place)
-        finally:
-            os.close(descriptor)
+    with reading(str(path)), system.closing(files.open_to_read(path)) as descriptor:
+        return committed(descriptor, place)
 
 
 def entry_at(descriptor: int, row: int, salt: int) -> LogEntry | None:

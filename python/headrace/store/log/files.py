@@ -118,12 +118,9 @@ def put_in_place(path: Path, content: bytes) -> None:
     temporary = temporary_name(path)
     try:
         with naming(path):
-            descriptor = system.calls.create(temporary)
-            try:
+            with system.closing(system.calls.create(temporary)) as descriptor:
                 write_at(descriptor, content, 0)
                 system.calls.sync_data(descriptor)
-            finally:
-                os.close(descriptor)
             system.calls.rename(temporary, path)
     except BaseException:
         with suppress(OSError):

@@ -76,12 +76,11 @@ def new_segment(directory: Path) -> Path:
 
 def finish_segment(path: Path) -> None:
     """Make a written segment durable."""
-    with naming(path):
-        descriptor = system.calls.open(path, os.O_RDONLY)
-        try:
-            system.calls.sync(descriptor)
-        finally:
-            os.close(descriptor)
+    with (
+        naming(path),
+        system.closing(system.calls.open(path, os.O_RDONLY)) as descriptor,
+    ):
+        system.calls.sync(descriptor)
 
 
 def named(

@@ -111,8 +111,7 @@ def _remove_leftovers(final: Path) -> None:
 
 
 def _copy(path: Path, size: int, target: Path) -> None:
-    descriptor = system.calls.create(target)
-    try:
+    with system.closing(system.calls.create(target)) as descriptor:
         with reading(str(path)):
             source = files.open_file(path)
         for offset in range(0, size, _PIECE):
@@ -121,5 +120,3 @@ def _copy(path: Path, size: int, target: Path) -> None:
                 data = source.read_at(offset, length)
             files.write_at(descriptor, data, offset)
         system.calls.sync_data(descriptor)
-    finally:
-        os.close(descriptor)

@@ -79,12 +79,9 @@ class Indexes:
             self.report.add("index_rebuilt", str(path), "it was missing")
             return HEADER_BYTES
         if self.header(header.base) != header:
-            descriptor = files.open_to_write(path)
-            try:
+            with system.closing(files.open_to_write(path)) as descriptor:
                 files.write_at(descriptor, header.encode(), 0)
                 system.calls.sync_data(descriptor)
-            finally:
-                os.close(descriptor)
             self.report.add("header_rewritten", str(path), "it was damaged")
         return max(size, HEADER_BYTES)
 
@@ -110,16 +107,13 @@ class Indexes:
             size = open_data(path).stat()[0]
         behind = self.lines_behind(header.place, path, size, created)
         temporary = temporary_name(index_path)
-        descriptor = system.calls.create(temporary)
-        try:
+        with system.closing(system.calls.create(temporary)) as descriptor:
             files.write_at(descriptor, header.encode(), 0)
             place = header.place
             for entries in behind.entries(clock):
                 files.write_at(descriptor, entries, place.index_end)
                 place = behind.place
             system.calls.sync_data(descriptor)
-        finally:
-            os.close(descriptor)
         if behind.stop != "end" or place.rows != rows:
             system.calls.unlink(temporary)
             reason = behind.reason or f"it has {place.rows} lines, not {rows}"

@@ -62,8 +62,7 @@ def _is_copy(target: Path, descriptor: int, start: int, end: int) -> bool:
     """Whether a file has exactly these bytes; a shorter one was never finished."""
     if target.is_symlink() or target.stat().st_size != end - start:
         return False
-    copy = files.open_to_write(target)
-    try:
+    with system.closing(files.open_to_write(target)) as copy:
         same = all(
             files.read_at(copy, _PIECE, offset - start)
             == files.read_at(descriptor, min(_PIECE, end - offset), offset)
@@ -72,6 +71,4 @@ def _is_copy(target: Path, descriptor: int, start: int, end: int) -> bool:
         if same:
             system.calls.sync_data(copy)
             system.calls.sync_directory(target.parent)
-    finally:
-        os.close(copy)
     return same

@@ -89,12 +89,9 @@ class _Recovery:
             reason = error.reason
         else:
             return self._saved
-        descriptor = files.open_to_write(path)
-        try:
+        with system.closing(files.open_to_write(path)) as descriptor:
             size = os.fstat(descriptor).st_size
             move_aside(self._names, path, descriptor, 0, size)
-        finally:
-            os.close(descriptor)
         system.calls.unlink(path)
         self.report.add("quarantined", str(path), reason, bytes=size)
         return None

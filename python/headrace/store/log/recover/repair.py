@@ -6,7 +6,6 @@ the damaged one in place: a crash leaves it damaged, too.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING
@@ -62,8 +61,7 @@ class IndexRepair:
     def look(self, until: Place, late: int | None) -> RepairPlan:
         """Verify all entries, and rebuild the damaged ones."""
         found, clock, place = RepairPlan(), fresh_clock(late), self._header.place
-        descriptor = files.open_to_read(self._index_path)
-        try:
+        with system.closing(files.open_to_read(self._index_path)) as descriptor:
             while place.rows < until.rows:
                 place, fault = self._verified(place, until, clock, self._compared)
                 if fault is None:
@@ -78,8 +76,6 @@ class IndexRepair:
                 place, fault = self._verified(place, one, clock, None)
                 if fault is not None:
                     break
-        finally:
-            os.close(descriptor)
         active = Active(self._header.file_number, self._header.base)
         found.times = active.reached(place, clock).times
         return found
@@ -132,13 +128,10 @@ class IndexRepair:
         if not found.entries:
             return
         announce(found.times)
-        descriptor = files.open_to_write(self._index_path)
-        try:
+        with system.closing(files.open_to_write(self._index_path)) as descriptor:
             for place, entries in found.entries:
                 files.write_at(descriptor, entries, place.index_end)
             system.calls.sync_data(descriptor)
-        finally:
-            os.close(descriptor)
         rows = sum(len(entries) for _place, entries in found.entries) // ENTRY_BYTES
         first = found.entries[0][0]
         self._indexes.report.add(
@@ -174,15 +167,12 @@ def unpack(names: LogNames, base: int, codec: str) -> Path:
     """
     packed, plain = names.packed(base, codec), names.data(base)
     temporary = temporary_name(plain)
-    descriptor = system.calls.create(temporary)
-    try:
+    with system.closing(system.calls.create(temporary)) as descriptor:
         end = 0
         for piece in _decodable(packed, codec):
             files.write_at(descriptor, piece, end)
             end += len(piece)
         system.calls.sync_data(descriptor)
-    finally:
-        os.close(descriptor)
     system.calls.rename(temporary, plain)
     system.calls.sync_directory(names.directory)
     if not names.quarantine.exists():

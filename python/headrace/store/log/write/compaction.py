@@ -8,7 +8,6 @@ the segment; the plain file is removed after that. The index does not change.
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -113,12 +112,9 @@ def pack(
     path = names.packed(segment.base, codec)
     temporary = temporary_name(path)
     try:
-        descriptor = system.calls.create(temporary)
-        try:
+        with system.closing(system.calls.create(temporary)) as descriptor:
             shard = _write(descriptor, plain, segment, options, progress)
             system.calls.sync_data(descriptor)
-        finally:
-            os.close(descriptor)
         _refuse_other_lines(names, salt, segment, temporary, shard, codec)
     except BaseException:
         with suppress(OSError):
