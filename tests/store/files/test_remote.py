@@ -92,7 +92,7 @@ def site():
     server.daemon_threads = True
     server.site = Site()
     server.site.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     yield server.site
     server.shutdown()
