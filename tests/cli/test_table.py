@@ -3,7 +3,7 @@
 import gzip
 import json
 import re
-import select
+import selectors
 import shutil
 import signal
 import subprocess
@@ -134,7 +134,10 @@ def run_example(files_of_examples, piped, start, on_path, tmp_path):
 
 def interrupted(child):
     """Interrupt a command that follows a file after its first output."""
-    select.select([child.stdout, child.stderr], [], [])
+    with selectors.DefaultSelector() as output:
+        for pipe in (child.stdout, child.stderr):
+            output.register(pipe, selectors.EVENT_READ)
+        output.select()
     child.send_signal(signal.SIGINT)
     printed, said = child.communicate()
     return 0 if child.returncode == 130 else child.returncode, printed, said
