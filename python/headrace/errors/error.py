@@ -358,16 +358,6 @@ class RowOutOfRangeError(HeadraceError, IndexError):
         return f"{self.path}: no row {self.row}; of {self.total} rows {last}"
 
 
-class UnaccountedRowsError(HeadraceError):
-    """The counts of rows that were read and written differ; nothing was committed."""
-
-    WHAT = "{path}: the rows do not add up, so nothing was committed: {counts}"
-    ADVICE = "this is a bug of headrace: please report it"
-
-    path: str
-    counts: str
-
-
 class BadRecordError(HeadraceError, ValueError):
     """A record that was to be written is not one JSON value on one line.
 

@@ -175,6 +175,16 @@ class StreamNotContinuedError(HeadraceError):
     remedy: str
 
 
+class UnaccountedRowsError(HeadraceError):
+    """The counts of rows that were read and written differ; nothing was committed."""
+
+    WHAT = "{path}: the rows do not add up, so nothing was committed: {counts}"
+    ADVICE = "this is a bug of headrace: please report it"
+
+    path: str
+    counts: str
+
+
 class PipelineRunningError(LockedError):
     """Another process is running a pipeline in the same directory."""
 
