@@ -518,6 +518,7 @@ class KeyedRows:
         frame: Frame | None = None,
         whole: bool = False,
         sources: Sources | None = None,
+        counts_elements: bool = False,
     ) -> KeyedRows: ...
     def take(
         self, batch: RowBatch
@@ -529,6 +530,8 @@ class KeyedRows:
         tuple[bytes, bytes],
         list[tuple[tuple[int, int, tuple[int, int] | None, str], bool]],
     ]: ...
+    @property
+    def arrived(self) -> list[int]: ...
     @property
     def counts(self) -> tuple[int, int, int, int, int]: ...
 
@@ -565,6 +568,7 @@ class StreamQuery:
         slots: list[tuple[str, int, tuple[bool, ...], str]] = ...,
         sources: Sources | None = None,
         cancel: Cancel | None = None,
+        counts_elements: bool = False,
     ) -> StreamQuery: ...
     def take(
         self, batch: RowBatch, start: int, reverse: bool
@@ -597,6 +601,9 @@ class StreamQuery:
     def wanted(self) -> int: ...
     @property
     def done(self) -> bool: ...
+    def absorb_arrived(self, others: Sequence[int]) -> None: ...
+    @property
+    def arrived(self) -> list[int]: ...
     @property
     def counts(self) -> tuple[int, int, int, int, int]: ...
 

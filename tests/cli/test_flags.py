@@ -73,7 +73,7 @@ OF_THE_COMMAND_LINE = {
     "head": "--stats --strict",
     "tail": "--follow --stats --strict",
     "row": "--stats --strict",
-    "query": "--query-file --format --raw --tsv --out --explain --stats --strict",
+    "query": "--query-file --format --raw --tsv --out --explain --analyze --stats --strict",
     "join": "--explain --stats",
     "index build": "--graph --errors",
     "index update": "--graph --errors",

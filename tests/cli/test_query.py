@@ -1,10 +1,12 @@
 """``headrace query`` and ``headrace functions``."""
 
 import json
+import re
 
 import pytest
 
 from headrace.api import open as opening
+from headrace.cli.events import KINDS
 
 
 @pytest.fixture
@@ -162,7 +164,10 @@ def test_rows_are_found_by_a_key_index(headrace, indexed):
     scanned = headrace(*query, indexed, "--no-index")
     assert (done.code, done.out) == (0, b'{"id":7}\n')
     assert "rows 100 = emitted 1 + filtered 49 + skipped 0 + blank 50" in done.err
-    assert (done.out, done.err) == (scanned.out, scanned.err)
+    assert done.out == scanned.out
+    assert done.err.splitlines()[0] == scanned.err.splitlines()[0]
+    assert "parsed 1, not read 99" in done.err
+    assert "parsed 100, not read 0" in scanned.err
 
 
 def test_explain_names_the_index(headrace, indexed):
@@ -175,3 +180,40 @@ def test_explain_names_the_index(headrace, indexed):
     for off in ("--no-index", "--strict"):
         last = headrace(*command, off).out.decode().splitlines()[-1]
         assert last == f"└─ {indexed}: all rows are read"
+
+
+def test_stats_have_the_work_beside_the_counts(headrace, people):
+    lines = headrace("query", "--stats", "age", people, "--threads", "1").err
+    first, work, times = lines.splitlines()
+    assert first == "rows 4 = emitted 2 + filtered 1 + skipped 0 + blank 1"
+    size = people.stat().st_size
+    assert work == f"  parsed 4, not read 0, {size} B read, 1 thread, 0 B held at most"
+    stages = "reading S, evaluating S, merging S, finishing S, writing S"
+    assert re.sub(r"\d+\.\d{3}", "S", times) == f"  S s, CPU S s: {stages}"
+    command = ("query", "--stats", "age", people, "--events", "json")
+    event = json.loads(headrace(*command).err)
+    assert set(event) - {"event", "message"} <= set(KINDS["stats"].fields.split())
+    assert (event["parsed"], event["unread"], event["bytes_read"]) == (4, 0, size)
+    assert all(event[name] >= 0 for name in event if name.endswith("seconds"))
+
+
+def test_a_plan_is_printed_with_what_a_run_measured(headrace, people, tmp_path):
+    out = tmp_path / "out.jsonl"
+    command = ("query", "--explain", "--analyze", "$.rows().filter(age > 2)", people)
+    done = headrace(*command, "--out", out)
+    first, each, last, run = done.out.decode().splitlines()
+    assert first.startswith("all rows, from the first to the last  [4 rows, 1 blank, ")
+    assert each.endswith(".filter(age > 2)  [3 -> 1]")
+    assert last.endswith("  [1 element]")
+    assert run.endswith(" 1 line of output, 0 B held at most")
+    assert (done.code, out.exists()) == (0, False)
+
+
+def test_analyze_needs_explain_and_this_process(headrace, people):
+    done = headrace("query", "--analyze", "age", people)
+    assert done.code == 2
+    assert "write --explain --analyze" in done.err
+    spark = ("--engine", "spark", "--explain", "--analyze")
+    done = headrace("query", *spark, "age", people)
+    assert done.code == 2
+    assert "use --engine local" in done.err

@@ -38,12 +38,18 @@ impl KeyedRows {
     /// `key` is the code of a program that returns the key of an element of `stages`; the element
     /// then goes through `then`. Without `key`, keys are empty. With `falling`, the program returns
     /// an array with a key for each entry, true for descending. With `joins`, a key that matches
-    /// nothing is empty; with `compact`, rows that are elements lose their spaces.
+    /// nothing is empty; with `compact`, rows that are elements lose their spaces. With
+    /// `counts_elements`, `arrived` has the elements that came to each of `stages`.
     #[new]
     #[pyo3(signature = (
-        key, *, stages, then, falling, joins, compact, max_depth, frame = None, whole = false, sources = None
+        key, *, stages, then, falling, joins, compact, max_depth, frame = None, whole = false, sources = None,
+        counts_elements = false
     ))]
-    #[allow(clippy::too_many_arguments, reason = "they have names in Python")]
+    #[allow(
+        clippy::fn_params_excessive_bools,
+        clippy::too_many_arguments,
+        reason = "they have names in Python"
+    )]
     fn new(
         key: Option<&[u8]>,
         stages: Vec<Py<Stage>>,
@@ -55,6 +61,7 @@ impl KeyedRows {
         frame: Option<PyFrame>,
         whole: bool,
         sources: Option<&Sources>,
+        counts_elements: bool,
     ) -> PyResult<Self> {
         let taken = |stages: Vec<Py<Stage>>| {
             stages.iter().map(|stage| stage.get().take()).collect::<PyResult<_>>()
@@ -69,6 +76,7 @@ impl KeyedRows {
         };
         let reading = reading(max_depth, frame, whole)?;
         let run = query::KeyedRows::new(plan, reading, || Watch::new(signals::caught));
+        let run = if counts_elements { run.counting_elements() } else { run };
         Ok(Self { run: Mutex::new(run.knowing(known(sources))) })
     }
 
@@ -86,6 +94,12 @@ impl KeyedRows {
             texts(&keyed.keys),
             keyed.refusals.into_iter().map(|(refusal, late)| (refused(refusal), late)).collect(),
         ))
+    }
+
+    /// How many elements came to each stage, and last how many came out of all of them.
+    #[getter]
+    fn arrived(&self) -> Vec<u64> {
+        self.lock().arrived().to_vec()
     }
 
     /// Rows, used, filtered, skipped, blank.

@@ -341,11 +341,12 @@ impl StreamQuery {
     /// `avg`, `min`, `max`, `group`, `group_by` and `aggregate`; `limit` is the number of elements for
     /// the first four. `prune` is a program that gives the keys of an element, which of them fall, and
     /// how many of the best elements are kept. `slots` are the aggregates of groups: their kinds (see
-    /// `slot_of`), how many elements they hold, and which of their keys fall.
+    /// `slot_of`), how many elements they hold, and which of their keys fall. With
+    /// `counts_elements`, `arrived` has the elements that came to each stage.
     #[new]
     #[pyo3(signature = (
         stages, *, reduction, limit, nulls, max_memory, max_depth, frame = None, whole = false,
-        prune = None, slots = Vec::new(), sources = None, cancel = None
+        prune = None, slots = Vec::new(), sources = None, cancel = None, counts_elements = false
     ))]
     #[allow(clippy::too_many_arguments, reason = "they have names in Python")]
     fn new(
@@ -361,6 +362,7 @@ impl StreamQuery {
         slots: Vec<PySlot>,
         sources: Option<&Sources>,
         cancel: Option<&Cancel>,
+        counts_elements: bool,
     ) -> PyResult<Self> {
         let slots = slots.into_iter().map(slot_of).collect::<PyResult<_>>()?;
         let reduction = match reduction {
@@ -386,6 +388,9 @@ impl StreamQuery {
         let mut run = run.in_slots(slots);
         if let Some((code, falling, keep)) = prune {
             run = run.pruned(Prune::new(decoded(&code)?, falling, keep, watch()));
+        }
+        if counts_elements {
+            run = run.counting_elements();
         }
         Ok(Self { run: Mutex::new(Some(run.knowing(known(sources)))) })
     }
@@ -501,6 +506,21 @@ impl StreamQuery {
     #[getter]
     fn elements(&self, py: Python<'_>) -> u64 {
         self.look(py, |run| run.map_or(0, query::StreamQuery::held_elements))
+    }
+
+    /// Count the elements that came to the stages of a run like this one.
+    fn absorb_arrived(&self, py: Python<'_>, others: Vec<u64>) {
+        py.detach(|| {
+            if let Some(run) = self.lock().as_mut() {
+                run.absorb_arrived(&others);
+            }
+        });
+    }
+
+    /// How many elements came to each stage, and last how many came out of all of them.
+    #[getter]
+    fn arrived(&self, py: Python<'_>) -> Vec<u64> {
+        self.look(py, |run| run.map_or_else(Vec::new, |run| run.arrived().to_vec()))
     }
 
     /// Rows, used, filtered, skipped, blank.

@@ -360,9 +360,14 @@ class Dataset(Closing, Sequence[T_co]):
 
         return run(self, query, options)
 
-    def explain(self, query: str, **options: Unpack[QueryOptions]) -> str:
-        """Return what a query would do, one step on a line."""
-        return self.query(query, **options).explain()
+    def explain(
+        self, query: str, *, analyze: bool = False, **options: Unpack[QueryOptions]
+    ) -> str:
+        """Return what a query would do, one step on a line.
+
+        With `analyze`, the query runs, and each step has what was measured of it.
+        """
+        return self.query(query, **options).explain(analyze=analyze)
 
     def join(
         self,

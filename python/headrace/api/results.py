@@ -16,7 +16,7 @@ from headrace.kernel.values import DEEPEST, MAX_DEPTH, parse
 from headrace.language.traversal import deep
 from headrace.logical.encode.compiler import compile_query
 from headrace.logical.resolution import read_query
-from headrace.record import record
+from headrace.record import field, record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -245,12 +245,44 @@ def evaluate(
 
 
 @record
+class QueryWork:
+    """What a run of a query took.
+
+    Of the rows, `parsed` were read, and `unread` were not, because an index or the times left them
+    out. `bytes_read` are those of all sources, as they are stored. `threads` read the rows of one
+    source at the same time; 0 if no rows were read. `memory` is what the query held at most, in
+    bytes, as the limit of memory counts it.
+
+    `seconds` is the time of the run, `cpu_seconds` that of all processors in this process. The
+    others are the times of stages, added up over all threads: `read_seconds` for input,
+    decompression and the ends of rows, `evaluate_seconds` for parsing rows and running the query
+    over them, `merge_seconds` for the results of threads, `finish_seconds` for what is left when
+    all rows were read, and `write_seconds` until the caller needs further answers: their output.
+    """
+
+    parsed: int = 0
+    unread: int = 0
+    bytes_read: int = 0
+    threads: int = 0
+    memory: int = 0
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    read_seconds: float = 0.0
+    evaluate_seconds: float = 0.0
+    merge_seconds: float = 0.0
+    finish_seconds: float = 0.0
+    write_seconds: float = 0.0
+
+
+@record
 class QueryStats:
     """Counts of rows: rows = emitted + filtered + skipped + blank + outside.
 
     `bad` of the skipped rows failed; `errors` has the first of them. `named` has the same
     counts for each time a named source was read. `outside` are lines of logs outside `since`
     and `until`.
+
+    `work` is what the run took; it does not matter when stats are compared.
     """
 
     rows: int
@@ -262,6 +294,7 @@ class QueryStats:
     errors: tuple[HeadraceError, ...]
     named: tuple[tuple[str, Counts], ...]
     outside: int = 0
+    work: QueryWork = field(default_factory=QueryWork, compare=False)
 
 
 class QueryResult(Result):
@@ -305,7 +338,8 @@ class QueryResult(Result):
 
     def _answers(self) -> Iterator[bytes]:
         printed = False
-        for piece in self._engine.answers(self.query, self.report):
+        answers = self._engine.answers(self.query, self.report)
+        for piece in self.report.timed(answers):
             printed = True
             yield piece
         self._printed = printed
@@ -316,23 +350,41 @@ class QueryResult(Result):
         with reporting(self._errors) as self.report.on_bad_row:
             yield from self._answers()
 
+    def write(
+        self,
+        path: str | os.PathLike[str] | Writable,
+        format: FormatName | None = None,
+        *,
+        schema: pyarrow.Schema | None = None,
+    ) -> int:
+        """Write the answers to a file; see `Result.write`."""
+        count = super().write(path, format, schema=schema)
+        self.report.end_output()
+        return count
+
     # Explanation and counts
 
-    def explain(self) -> str:
-        """Return the steps of the query, one on a line."""
-        from headrace.engines.query.scan import explain_access
-        from headrace.physical.explain import explain_files, explain_tree
+    def explain(self, *, analyze: bool = False) -> str:
+        """Return the steps of the query, one on a line.
 
-        text = [] if self._where is None else [f"only rows for which {self._where}"]
-        with deep():
-            indexes = self.query.options.index
-            tree = self.query.plan.tree
-            text.append(explain_tree(tree, stream=self._stream, indexes=indexes))
-        keys, access = explain_access(self.query)
-        if keys is not None:
-            text.append(explain_files(keys, access))
-        text += self._engine.explain(self.query)
-        return "\n".join(filter(None, text))
+        With `analyze`, the query runs, its output is counted, and each step has what was measured
+        of it in brackets.
+        """
+        from headrace.engines.query.explain import analyzed, explain_query
+
+        run, local = None, isinstance(self._engine, LocalEngine)
+        if analyze:
+            if not local:
+                raise UsageError(
+                    "analyze (--analyze) measures this process, and Spark's tasks read the "
+                    "rows; use engine='local' (--engine local)"
+                )
+            run = analyzed(self.query, self.warn)
+            self.report, self._printed = run.report, None
+        text = explain_query(
+            self.query, stream=self._stream, where=self._where, local=local, run=run
+        )
+        return "\n".join(filter(None, [*text, *self._engine.explain(self.query)]))
 
     @property
     def stats(self) -> QueryStats:
@@ -348,6 +400,26 @@ class QueryResult(Result):
             tuple(report.errors),
             tuple(report.named),
             counts.outside,
+            self._work(counts.rows),
+        )
+
+    def _work(self, rows: int) -> QueryWork:
+        report = self.report
+        work, (seconds, cpu_seconds) = report.work, report.seconds
+        local = isinstance(self._engine, LocalEngine)
+        return QueryWork(
+            parsed=report.read.rows,
+            unread=rows - report.read.rows,
+            bytes_read=work.bytes + (0 if local else report.bytes_by_tasks),
+            threads=max((scan.threads for scan in report.scans), default=0),
+            memory=work.held,
+            seconds=seconds,
+            cpu_seconds=cpu_seconds,
+            read_seconds=work.read,
+            evaluate_seconds=work.evaluate,
+            merge_seconds=work.merge,
+            finish_seconds=sum(report.finished.values(), 0.0),
+            write_seconds=report.write,
         )
 
     @property

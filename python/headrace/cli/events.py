@@ -343,8 +343,12 @@ EVENTS: tuple[Event, ...] = (
     Event(
         "stats",
         "the lines the command read, by kind, and the first bad ones; of a query, how many "
-        "rows were emitted, filtered and skipped; of a join, also the lines of the right side",
-        "lines records blank bad too_long first_bad rows emitted filtered skipped right",
+        "rows were emitted, filtered and skipped, and the work: rows that were `parsed`, and that "
+        "were `unread` because of an index or the times; bytes, threads and seconds, which "
+        "[`query`](#query) explains; of a join, also the lines of the right side",
+        "lines records blank bad too_long first_bad rows emitted filtered skipped outside right "
+        "parsed unread bytes_read threads memory seconds cpu_seconds read_seconds "
+        "evaluate_seconds merge_seconds finish_seconds write_seconds",
         quiet=False,
         prefix="",
     ),

@@ -74,6 +74,12 @@ FLAGS: tuple[Flag, ...] = (
         "print metrics in the text format of Prometheus instead of text",
     ),
     Flag("--explain", "switch", "print the plan and end, without reading rows"),
+    Flag(
+        "--analyze",
+        "switch",
+        "with --explain, run the query, and print the rows, bytes and seconds of each step "
+        "of the plan instead of the answers",
+    ),
     Flag("--force", "switch", "replace what is there, even if it is something else"),
     Flag("--dry-run", "switch", "change nothing, only print what would change"),
     # Indexes.

@@ -231,7 +231,8 @@ def refused_row(
 class StreamQuery(_BatchQuery[_native.StreamQuery]):
     """A query over the stream of all rows: the part that is done row by row.
 
-    `max_memory` is what may be held in all, `held_before` what others hold of it.
+    `max_memory` is what may be held in all, `held_before` what others hold of it. With
+    `counts_elements`, `arrived` has the elements that came to each stage.
     """
 
     def __init__(
@@ -250,9 +251,12 @@ class StreamQuery(_BatchQuery[_native.StreamQuery]):
         slots: Sequence[SlotCode] = (),
         sources: Sources | None = None,
         cancel: Cancel | None = None,
+        counts_elements: bool = False,
     ) -> None:
         self.max_memory = max_memory
         self._held_before = held_before
+        # The core counts until the run ends.
+        self._arrived: list[int] = []
         self._native = _native.StreamQuery(
             list(stages),
             reduction=reduction,
@@ -266,6 +270,7 @@ class StreamQuery(_BatchQuery[_native.StreamQuery]):
             slots=list(slots),
             sources=sources,
             cancel=cancel,
+            counts_elements=counts_elements,
         )
 
     def answer(self, batch: RowBatch, start: int, *, reverse: bool = False) -> Answers:
@@ -300,6 +305,10 @@ class StreamQuery(_BatchQuery[_native.StreamQuery]):
         if self.held > self.max_memory:
             raise MemoryExceededError(self.max_memory)
 
+    def absorb_arrived(self, others: Sequence[int]) -> None:
+        """Count the elements that came to the stages of a query like this one."""
+        self._native.absorb_arrived(others)
+
     def end(self) -> bytes:
         """Take in what is left when all rows have been; return lines of output."""
         with _finishing():
@@ -307,11 +316,13 @@ class StreamQuery(_BatchQuery[_native.StreamQuery]):
 
     def finish(self) -> bytes:
         """Return what the rows were reduced to, as JSON."""
+        self._arrived = self._native.arrived
         with _finishing():
             return self._native.finish()
 
     def table(self) -> JoinTable:
         """Return the table that the last stage has filled."""
+        self._arrived = self._native.arrived
         return self._native.table()
 
     @property
@@ -323,6 +334,11 @@ class StreamQuery(_BatchQuery[_native.StreamQuery]):
     def elements(self) -> int:
         """How many elements are held, where they are held in order."""
         return self._native.elements
+
+    @property
+    def arrived(self) -> list[int]:
+        """How many elements came to each stage, and last how many came out of all of them."""
+        return self._arrived or self._native.arrived
 
 
 @contextmanager

@@ -52,7 +52,8 @@ class KeyedRows:
     empty. Keyed elements go through `then`, and what comes out has the same key. With
     `falling`, the program returns an array with a key for each entry, true for descending.
     With `joins`, a key that matches nothing, such as null, is empty. With `compact`, a row
-    that is an element is written without its spaces.
+    that is an element is written without its spaces. With `counts_elements`, `arrived` has the
+    elements that came to each of `stages`.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class KeyedRows:
         frame: Frame | None = None,
         whole: bool = False,
         sources: Sources | None = None,
+        counts_elements: bool = False,
     ) -> None:
         self.native = _native.KeyedRows(
             key,
@@ -80,6 +82,7 @@ class KeyedRows:
             frame=frame,
             whole=whole,
             sources=sources,
+            counts_elements=counts_elements,
         )
 
     def of(self, batch: RowBatch) -> KeyedElements:
@@ -103,6 +106,11 @@ class KeyedRows:
     def counts(self) -> Counts:
         """What was counted so far; those in `late` are emitted as well."""
         return Counts(*self.native.counts)
+
+    @property
+    def arrived(self) -> list[int]:
+        """How many elements came to each stage, and last how many came out of all of them."""
+        return self.native.arrived
 
 
 class SortedLines:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from headrace.physical.query_plan import JoinPlan, PlainStage
+from headrace.physical.query_plan import JoinPlan, PlainStage, ZipPlan
 from headrace.store.rows.demand import IndexChoice
 
 if TYPE_CHECKING:
@@ -53,16 +53,26 @@ def needs_tail(plan: StreamPlan) -> bool:
     )
 
 
-def is_divisible(plan: StreamPlan) -> bool:
-    """Whether parts of the rows can be reduced apart, and their results merged in order.
+def why_indivisible(plans: Sequence[StreamPlan]) -> str | None:
+    """Return why parts of the rows cannot be reduced apart; None if their results can be merged.
 
     No stage may need other rows than its own; a join table has been read before.
     """
-    return plan.reduction != "last_from_end" and all(
-        isinstance(stage, JoinPlan)
-        or (isinstance(stage, PlainStage) and stage.kind == "each")
-        for stage in plan.stages
-    )
+    if len(plans) > 1 and any(plan.limit is not None for plan in plans):
+        return "its sub-queries end at different rows"
+    for plan in plans:
+        if plan.reduction == "last_from_end":
+            return "only the last rows are read"
+        for stage in plan.stages:
+            match stage:
+                case JoinPlan() | PlainStage("each"):
+                    pass
+                case PlainStage(kind):
+                    name = kind.replace("_", " ")
+                    return f"{name} depends on the elements before each one"
+                case ZipPlan():
+                    return "zip depends on the number of each element"
+    return None
 
 
 def most_rows(rows: int) -> int:

@@ -22,10 +22,10 @@ from headrace.logical.stream_plan import (
 )
 from headrace.logical.stream_planner import plan_source, plan_stream
 from headrace.physical.query_plan import lanes
-from headrace.record import replace
+from headrace.record import field, record, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from headrace.language.tokens import Bindings
     from headrace.logical.steps import Fields
@@ -86,31 +86,81 @@ def explain(
         return explain_tree(read_query(query, bindings), stream=stream, indexes=indexes)
 
 
-def explain_tree(tree: ast.Node, *, stream: bool = False, indexes: bool = True) -> str:
-    """Return the plan of a parsed query, one step on a line."""
-    plan = plan_stream(tree, whole=stream)
+@record
+class Measured:
+    """What a run measured of one part of a plan.
+
+    `elements` are how many came to each stage, and out of the last one; `rights` describe what was
+    read for the stage of a number. The others describe the scan, the reduction and the rest.
+    """
+
+    scan: str = ""
+    elements: tuple[int, ...] = ()
+    rights: Mapping[int, str] = field(default_factory=dict)
+    reduction: str = ""
+    rest: str = ""
+
+    def passed(self, stage: int) -> str:
+        """Describe how many elements came to a stage, and out of it."""
+        if not self.elements:
+            return ""
+        came, left = self.elements[stage : stage + 2]
+        right = self.rights.get(stage)
+        return f"{came:,} -> {left:,}" + (f"; {right}" if right else "")
+
+
+NOT_MEASURED: Mapping[str | None, Measured] = {}
+
+
+def measured_line(line: str, measured: str) -> str:
+    """Return a line of a plan with what was measured of it behind it.
+
+    >>> measured_line("take 3", "10 -> 3"), measured_line("take 3", "")
+    ('take 3  [10 -> 3]', 'take 3')
+    """
+    return f"{line}  [{measured}]" if measured else line
+
+
+def explain_tree(
+    tree: ast.Node,
+    *,
+    stream: bool = False,
+    indexes: bool = True,
+    measured: Mapping[str | None, Measured] = NOT_MEASURED,
+) -> str:
+    """Return the plan of a parsed query, one step on a line.
+
+    `measured` has the parts of the plan: the sub-queries by their text, and None for the others.
+    """
+    plan, main = plan_stream(tree, whole=stream), measured.get(None, Measured())
     if plan is None:
-        steps = [*_fields(fields_of(tree)), unparse(tree)]
-        lines = [_drawn("each row by itself", steps)]
+        each = measured_line(unparse(tree), main.passed(0))
+        first = measured_line("each row by itself", main.scan)
+        lines = [drawn(first, [*_fields(fields_of(tree)), each])]
         trees = [tree]
     elif isinstance(plan, ValuePlan):
         spread = [_SPREAD] if plan.spread else []
-        lines = [_drawn("the parts above", [unparse(tree), *spread])]
+        rest = measured_line(unparse(tree), main.rest)
+        lines = [drawn("the parts above", [rest, *spread])]
         trees = [plan.tree]
     else:
-        lines = [_drawn(_first(plan), _steps(plan, indexes=indexes))]
+        first = measured_line(_first(plan), main.scan)
+        lines = [drawn(first, _steps(plan, main, indexes=indexes))]
         trees = list(_programs(plan))
     questions = {name: node for each in trees for name, node in lifted(each)[1].items()}
-    for question in questions.values():
+    for name, question in questions.items():
+        part = measured.get(name, Measured())
         read = plan_source(question)
         if read.reduction == "lines":
             read = replace(read, reduction="collect")
         what = f"beforehand: {unparse(question)}, {_first(read)}"
-        lines.append(_drawn(what, _steps(read, indexes=indexes)))
+        steps = _steps(read, part, indexes=indexes)
+        lines.append(drawn(measured_line(what, part.scan), steps))
     return "\n".join(lines)
 
 
-def _drawn(first: str, steps: Iterable[str]) -> str:
+def drawn(first: str, steps: Iterable[str]) -> str:
+    """Return a tree: a line, and lines below it."""
     *others, last = steps
     return "\n".join([first, *(f"├─ {step}" for step in others), f"└─ {last}"])
 
@@ -128,22 +178,24 @@ def _fields(fields: Fields) -> Iterator[str]:
         yield f"fields that are read: {', '.join(sorted(fields))}"
 
 
-def _steps(plan: StreamPlan, *, indexes: bool) -> Iterator[str]:
+def _steps(plan: StreamPlan, measured: Measured, *, indexes: bool) -> Iterator[str]:
     yield from _fields(lanes(plan).fields)
-    keys = key_filter.of_stream(plan) if indexes else None
-    if keys is not None:
-        yield f"only rows with {_keys(keys)} in files with a key index of it"
-    for stage in plan.stages:
-        yield _stage(stage, indexes=indexes)
+    found_by = key_filter.of_stream(plan) if indexes else None
+    if found_by is not None:
+        yield f"only rows with {_keys(found_by)} in files with a key index of it"
+    for number, stage in enumerate(plan.stages):
+        yield measured_line(_stage(stage, indexes=indexes), measured.passed(number))
     needed = "" if plan.limit is None else f"; {plan.limit} at most are needed"
     if _sorts_lines(plan):
-        yield "sorted; what does not fit into --memory is in a temporary file"
+        reduction = "sorted; what does not fit into --memory is in a temporary file"
     elif plan.prune is None:
-        yield _REDUCTIONS[plan.reduction] + _of_groups(plan) + needed
+        reduction = _REDUCTIONS[plan.reduction] + _of_groups(plan) + needed
     else:
-        yield f"only the best {plan.prune.keep} are held, by {_sort_keys(plan.prune)}"
+        keys = _sort_keys(plan.prune)
+        reduction = f"only the best {plan.prune.keep} are held, by {keys}"
+    yield measured_line(reduction, measured.reduction)
     if plan.rest is not None:
-        yield f"on the result: {unparse(plan.rest)}"
+        yield measured_line(f"on the result: {unparse(plan.rest)}", measured.rest)
     if plan.spread:
         yield _SPREAD
 
@@ -200,7 +252,7 @@ def explain_files(keys: KeyFilter, reached: Sequence[tuple[str, str]]) -> str:
     rows with id in [7, 8] and on == true
     └─ a.jsonl: all rows are read
     """
-    return _drawn(
+    return drawn(
         f"rows with {_keys(keys)}", [f"{path}: {how}" for path, how in reached]
     )
 

@@ -161,13 +161,14 @@ class QueryPlan:
 
     Programs refer to the results of `questions` by number; a question may use earlier ones, but a
     question over the main source no other over the main source. `names` are the other sources,
-    each with its offset in the query. `places`: the query reads the place of its rows. `tree`,
+    each with its offset in the query. `question_names` are the texts of the questions. `places`: the query reads the place of its rows. `tree`,
     `condition` and `key` are the parsed query, its ``where`` and its ``distinct_by``.
     """
 
     main: RowPlan | StreamPlan | ValuePlan
     questions: tuple[StreamPlan, ...]
     names: tuple[tuple[str, int], ...]
+    question_names: tuple[str, ...] = ()
     places: bool = False
     tree: ast.Node = ast.Root()
     condition: ast.Node | None = None
@@ -262,7 +263,16 @@ def _planned(
     trees = [tree for tree in (given, chosen, key) if tree is not None]
     places = any(map(_reads_place, trees))
     names = tuple(sources.items())
-    return QueryPlan(main, tuple(planner.questions), names, places, given, chosen, key)
+    return QueryPlan(
+        main,
+        tuple(planner.questions),
+        names,
+        tuple(planner.numbers),
+        places,
+        given,
+        chosen,
+        key,
+    )
 
 
 def _keys_of(condition: ast.Node | None) -> KeyFilter | None:
@@ -413,7 +423,7 @@ class _Planner:
         self._query = query
         self._where = where
         self._strict = strict
-        self._numbers: dict[str, int] = {}
+        self.numbers: dict[str, int] = {}
         self.questions: list[StreamPlan] = []
 
     def found_by(self, keys: T | None) -> T | None:
@@ -513,15 +523,15 @@ class _Planner:
 
     def _code(self, tree: ast.Node) -> bytes:
         if not _sources(tree):
-            return compile_query(self._query, tree, self._numbers, strict=self._strict)
+            return compile_query(self._query, tree, self.numbers, strict=self._strict)
         from headrace.logical.named_sources import lifted
         from headrace.logical.stream_planner import plan_source
 
         tree, questions = lifted(tree)
         for name, question in questions.items():
-            if name not in self._numbers:
+            if name not in self.numbers:
                 plan = self.stream(plan_source(question))
                 # The questions inside this one already have their numbers.
-                self._numbers[name] = len(self.questions)
+                self.numbers[name] = len(self.questions)
                 self.questions.append(plan)
-        return compile_query(self._query, tree, self._numbers, strict=self._strict)
+        return compile_query(self._query, tree, self.numbers, strict=self._strict)

@@ -107,6 +107,19 @@ impl KeyedRows {
         self
     }
 
+    /// The run, counting the elements that come to each stage.
+    #[must_use]
+    pub fn counting_elements(mut self) -> Self {
+        self.stages.count_elements();
+        self
+    }
+
+    /// How many elements came to each stage, and last how many came out of all of them. Empty
+    /// without [`Self::counting_elements`].
+    pub fn arrived(&self) -> &[u64] {
+        self.stages.arrived()
+    }
+
     /// Take in a row that stands at `position` of its batch.
     pub fn row(&mut self, position: usize, row: &Row<'_>) {
         self.counts.rows += 1;

@@ -76,6 +76,8 @@ pub struct Stages {
     watch: Watch,
     ended: bool,
     held_bytes: u64,
+    /// How many elements came to each stage, and out of the last one; empty if nothing counts them.
+    arrived: Vec<u64>,
 }
 
 impl Stages {
@@ -86,7 +88,33 @@ impl Stages {
             Stage::Join(join) => join.table.bytes(),
             _ => 0,
         });
-        Self { held_bytes: held_bytes.sum(), chain: stages, watch, ended }
+        Self { held_bytes: held_bytes.sum(), chain: stages, watch, ended, arrived: Vec::new() }
+    }
+
+    /// Count the elements that come to each stage from now on.
+    pub fn count_elements(&mut self) {
+        self.arrived = vec![0; self.chain.len() + 1];
+    }
+
+    /// How many elements came to each stage, and last how many came out of all of them. Empty
+    /// without [`Self::count_elements`].
+    pub fn arrived(&self) -> &[u64] {
+        &self.arrived
+    }
+
+    /// Count the elements of a chain like this one.
+    pub(super) fn absorb_arrived(&mut self, others: &[u64]) {
+        for (arrived, other) in self.arrived.iter_mut().zip(others) {
+            *arrived += other;
+        }
+    }
+
+    /// Count an element for which [`Self::only`] was run: whether it passed.
+    pub(super) fn count_only(&mut self, passed: bool) {
+        if let [before, behind] = &mut self.arrived[..] {
+            *before += 1;
+            *behind += u64::from(passed);
+        }
     }
 
     /// Whether no further element can pass.
@@ -138,8 +166,9 @@ impl Stages {
         arena: &'r Bump,
         sink: &mut Out<'_, 'r>,
     ) -> Result<Flow, Failed> {
-        let mut passing = Passing { watch: &self.watch, ended: false, held_bytes: 0, known, arena };
-        let flow = passing.push(&mut self.chain, 0, element, sink);
+        let Self { chain, watch, arrived, .. } = self;
+        let mut passing = Passing { watch, ended: false, held_bytes: 0, arrived, known, arena };
+        let flow = passing.push(chain, 0, element, sink);
         self.ended |= passing.ended;
         self.held_bytes += passing.held_bytes;
         flow
@@ -155,9 +184,10 @@ impl Stages {
         arena: &'r Bump,
         sink: &mut Out<'_, 'r>,
     ) -> Result<Flow, Failed> {
-        let mut passing = Passing { watch: &self.watch, ended: false, held_bytes: 0, known, arena };
-        for at in 0..self.chain.len() {
-            let Some((Stage::Zip(partners), rest)) = self.chain[at..].split_first_mut() else {
+        let Self { chain, watch, arrived, .. } = self;
+        let mut passing = Passing { watch, ended: false, held_bytes: 0, arrived, known, arena };
+        for at in 0..chain.len() {
+            let Some((Stage::Zip(partners), rest)) = chain[at..].split_first_mut() else {
                 continue;
             };
             while let Some(partner) = partners.left_over(arena).map_err(|fault| (at, fault))? {
@@ -177,6 +207,7 @@ struct Passing<'w, 'r> {
     watch: &'w Watch,
     ended: bool,
     held_bytes: u64,
+    arrived: &'w mut [u64],
     known: Known<'r>,
     arena: &'r Bump,
 }
@@ -189,6 +220,9 @@ impl<'r> Passing<'_, 'r> {
         element: Value<'r>,
         sink: &mut Out<'_, 'r>,
     ) -> Result<Flow, Failed> {
+        if let Some(arrived) = self.arrived.get_mut(at) {
+            *arrived += 1;
+        }
         let Some((stage, rest)) = stages.split_first_mut() else {
             return sink(element).map_err(|fault| (at, fault));
         };

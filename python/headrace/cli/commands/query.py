@@ -13,13 +13,15 @@ from headrace.cli.flags import BAD_ROWS, ENGINE, READING, TIMES, flag
 from headrace.cli.registry import Example
 from headrace.errors import HeadraceError, SourceNotFoundError, UsageError
 from headrace.kernel.values import parse
+from headrace.record import field_names
+from headrace.store.files.units import format_size
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Set
 
     from headrace.api.dataset import Dataset
-    from headrace.api.results import QueryResult, QueryStats
+    from headrace.api.results import QueryResult, QueryStats, QueryWork
     from headrace.cli.console import Console
     from headrace.kernel.programs import Counts
     from headrace.store.files.source import SourceSpec
@@ -55,6 +57,14 @@ With --since and --until, FILEs are logs. The query runs over their lines with t
 --since up to, but not with, --until, whatever their order; segments without such lines are not
 read. --stats counts the other lines as outside the times.
 
+--stats prints what became of the rows, and the work: the rows that were parsed, and those that
+were not read because of an index or the times; the bytes that were read of all sources, as they
+are stored; the threads; the bytes that the query held at most, as --memory counts them; the
+seconds of the run and of all processors. The seconds of its stages are added up over threads:
+reading (input, decompression, cutting into rows), evaluating (parsing rows and running the query
+over them), merging the results of threads, finishing (what is left when all rows were read) and
+writing (output). --explain --analyze prints them for each step of the plan.
+
 With --engine spark the query runs in tasks of Spark, on this machine or on the cluster at
 --master; --explain prints which part of the query they run. If key indexes list few rows, no
 tasks are started.
@@ -77,6 +87,10 @@ EXAMPLES = (
     Example("headrace query '$.rows().count_by(level)' app.jsonl", "about all rows"),
     Example("headrace query --stream '$.sum(ms)' app.jsonl", "the same, another way"),
     Example("headrace query --explain '$.rows().sort(id).take(3)'", "the plan"),
+    Example(
+        "headrace query --explain --analyze '$.rows().sort(id).take(3)' app.jsonl",
+        "the plan, with the rows, bytes and seconds of each step",
+    ),
     Example(
         "headrace query '$.lookup(@users, on: user == id)' app.jsonl "
         "--name users=users.jsonl",
@@ -144,6 +158,7 @@ ARGUMENTS = (
     flag("--no-lanes"),
     flag("--strict-types"),
     flag("--explain"),
+    flag("--analyze"),
     *ENGINE,
     flag(
         "--memory",
@@ -162,7 +177,12 @@ def run(options: Namespace, console: Console) -> int:
 
     take_query(options)
     choose_format(options)
-    if options.explain and not options.files:
+    if options.analyze and not options.explain:
+        raise UsageError(
+            "--analyze measures the steps that --explain prints: write --explain "
+            "--analyze, or --stats for the times of a run that prints its answers"
+        )
+    if options.explain and not (options.files or options.analyze):
         _explain(options, console)
         return 0
     if options.matches and options.nulls == "emit":
@@ -197,7 +217,7 @@ def run(options: Namespace, console: Console) -> int:
         result = dataset.query(options.query, **chosen_options)
         _warn_of_unused(result, named.keys() - {main}, console)
         if chosen is None:
-            console.text(f"{result.explain()}\n")
+            console.text(f"{result.explain(analyze=options.analyze)}\n")
             return 0
         result.warn = lambda message: console.emit("memory", message)
         try:
@@ -296,10 +316,13 @@ def _report(counts: QueryStats, console: Console) -> None:
     lines = [
         _counts_line(counts),
         *(f"@{name}: {_counts_line(read)}" for name, read in counts.named),
+        *(error.what for error in counts.errors[:10]),
+        _work_line(counts.work),
+        _times_line(counts.work),
     ]
     console.emit(
         "stats",
-        "\n  ".join([*lines, *(error.what for error in counts.errors[:10])]),
+        "\n  ".join(lines),
         rows=counts.rows,
         emitted=counts.emitted,
         filtered=counts.filtered,
@@ -307,6 +330,7 @@ def _report(counts: QueryStats, console: Console) -> None:
         blank=counts.blank,
         bad=counts.bad,
         outside=counts.outside,
+        **_facts_of(counts.work),
     )
 
 
@@ -316,6 +340,31 @@ def _counts_line(counts: QueryStats | Counts) -> str:
         f"rows {counts.rows} = emitted {counts.emitted} + filtered {counts.filtered} "
         f"+ skipped {counts.skipped} + blank {counts.blank}{outside}"
     )
+
+
+def _facts_of(work: QueryWork) -> dict[str, object]:
+    return {name: round(getattr(work, name), 6) for name in field_names(work)}
+
+
+def _work_line(work: QueryWork) -> str:
+    threads = "1 thread" if work.threads == 1 else f"{work.threads} threads"
+    return (
+        f"parsed {work.parsed}, not read {work.unread}, "
+        f"{format_size(work.bytes_read)} read, {threads}, "
+        f"{format_size(work.memory)} held at most"
+    )
+
+
+def _times_line(work: QueryWork) -> str:
+    stages = (
+        ("reading", work.read_seconds),
+        ("evaluating", work.evaluate_seconds),
+        ("merging", work.merge_seconds),
+        ("finishing", work.finish_seconds),
+        ("writing", work.write_seconds),
+    )
+    times = ", ".join(f"{name} {seconds:.3f}" for name, seconds in stages)
+    return f"{work.seconds:.3f} s, CPU {work.cpu_seconds:.3f} s: {times}"
 
 
 LONGEST = 1 << 20

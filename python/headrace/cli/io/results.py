@@ -114,6 +114,7 @@ def deliver(
                 console.write(piece)
         else:
             result.write(options.out, chosen.name)
+        result.report.end_output()
     for note in result.notes:
         console.emit("output", note, format=chosen.name)
     skips = policy(options) == "skip"

@@ -33,7 +33,8 @@ class QueryOptions:
     array. `size_hints` are numbers of rows of named sources. Without `lanes`, the core records
     whole rows, also where a query reads few fields. Without `index`, all rows are read. With
     several `threads`, shares of the rows are read at the same time; the answers are the same.
-    `share_bytes` sets the size of shares [default: by the size of the files].
+    `share_bytes` sets the size of shares [default: by the size of the files]. `analyze`: count
+    the elements that come to each stage.
     """
 
     output: Output = "answer"
@@ -50,6 +51,7 @@ class QueryOptions:
     shape: Shape | None = None
     threads: int = 1
     share_bytes: int | None = None
+    analyze: bool = False
 
 
 def warn_of_memory(message: str) -> None:

@@ -217,6 +217,7 @@ class QueryRun:
             slots=plan.slots,
             sources=self._sources,
             cancel=cancel,
+            counts_elements=self.options.analyze,
         )
 
     def lines_query(
@@ -258,20 +259,24 @@ class QueryRun:
             frame=self.options.frame if plan.source is None else None,
             whole=not self.options.lanes,
             sources=self._sources,
+            counts_elements=self.options.analyze,
         )
 
     def finish(
         self, plans: Sequence[StreamPlan], queries: Sequence[StreamQuery]
     ) -> list[bytes]:
         """Return the answers of plans whose queries have read all rows."""
-        results = [
-            self._reduced(plan, query)
-            for plan, query in zip(plans, queries, strict=True)
-        ]
-        return [
-            result if plan.rest is None else self._of_reduced(plan, plan.rest, result)
-            for plan, result in zip(plans, results, strict=True)
-        ]
+        with self.report.finishing():
+            results = [
+                self._reduced(plan, query)
+                for plan, query in zip(plans, queries, strict=True)
+            ]
+            return [
+                result
+                if plan.rest is None
+                else self._of_reduced(plan, plan.rest, result)
+                for plan, result in zip(plans, results, strict=True)
+            ]
 
     def _reduced(self, plan: StreamPlan, query: StreamQuery) -> bytes:
         try:
@@ -292,7 +297,8 @@ class QueryRun:
 
     def evaluate(self, plan: ValuePlan) -> bytes:
         """Return the answer of a plan that reads only the results of subqueries."""
-        return plan.program.evaluate(b"null", self.options.max_depth, self._sources)
+        with self.report.finishing():
+            return plan.program.evaluate(b"null", self.options.max_depth, self._sources)
 
     # Joins
 
@@ -328,14 +334,14 @@ class QueryRun:
             case LeftKeysFirst() if self._left_is_smaller(left, join):
                 keys = Stage.table(None, join.key, None)
                 # A second scan of these rows reports their errors.
-                wanted = self._fill(left, keys, again=True)
+                wanted = self._fill(left, keys, join, again=True)
             case ProvenIndexes() as indexes if join in indexes.joins:
                 wanted, proven = self._keys_of_batches(left, join), indexes.proven
             case _:
                 pass
         table = Stage.table(join.kind, join.right_key, wanted)
         keys_wanted = self._keys(join, wanted)
-        return self._fill(join.right, table, keys=keys_wanted, proven=proven)
+        return self._fill(join.right, table, join, keys=keys_wanted, proven=proven)
 
     def _left_is_smaller(self, left: StreamPlan, join: JoinPlan) -> bool:
         """Whether the left side is much smaller, and can be read twice."""
@@ -384,17 +390,21 @@ class QueryRun:
         self,
         plan: StreamPlan,
         table: Stage,
+        join: JoinPlan,
         *,
         again: bool = False,
         keys: KeySet | None = None,
         proven: tuple[Proven, ...] | None = None,
     ) -> JoinTable:
-        """Return a table with the elements of a plan, at least those that have one of `keys`."""
+        """Return a table for a join with the elements of a plan.
+
+        They are at least those that have one of `keys`.
+        """
         if plan.reduction == "lines":
             query = self.stream_query(plan, "count", last=table)
             # The table keeps whole elements.
             self.request_lanes(plan.source, [Lanes()])
-            scan = replace(scan_of(plan, None), again=again)
+            scan = replace(scan_of(plan, None), again=again, join=join)
             if keys is not None:
                 scan = replace(scan, keys=keys, proven=proven, all_emitted=True)
             read_all(self, [query], scan)
@@ -475,12 +485,15 @@ def _run_subqueries(run: QueryRun) -> None:
     together = over_main if len(over_main) > 1 else []
     for number, plan in enumerate(plans):
         if number not in together:
+            run.report.parts = (number,)
             answers[number] = value_of(run, plan)
             _set_known(run, answers)
     if together:
+        run.report.parts = together
         values = run.streams.values([plans[at] for at in together])
         answers.update(zip(together, values, strict=True))
         _set_known(run, answers)
+    run.report.parts = ()
 
 
 def _in_order(plan: StreamPlan, options: QueryOptions) -> StreamPlan:
@@ -568,14 +581,9 @@ def values_of(
 
 def _if_divisible(sharing: Sharing, plans: Sequence[StreamPlan]) -> Sharing | None:
     """Return how threads can share a scan; None if they cannot."""
-    from headrace.physical.access import is_divisible
+    from headrace.physical.access import why_indivisible
 
-    if not all(map(is_divisible, plans)):
-        return None
-    if len(plans) > 1 and any(plan.limit is not None for plan in plans):
-        # The plans end at different rows.
-        return None
-    return sharing
+    return sharing if why_indivisible(plans) is None else None
 
 
 def _collects(plan: StreamPlan) -> bool:

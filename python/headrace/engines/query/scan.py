@@ -9,8 +9,10 @@ import os
 import warnings
 from functools import partial
 from itertools import chain, islice, takewhile
+from time import perf_counter
 from typing import TYPE_CHECKING, TypeAlias, cast
 
+from headrace.engines.query.report import ScanRun, Work
 from headrace.errors import (
     BadRowError,
     HeadraceWarning,
@@ -19,7 +21,7 @@ from headrace.errors import (
 )
 from headrace.physical.query_plan import RowPlan, ValuePlan
 from headrace.record import field, mutable_record, record, replace
-from headrace.store.rows.demand import KeyFilter, NoKeyRows
+from headrace.store.rows.demand import NoKeyRows
 from headrace.store.rows.row_file import RowFile
 
 if TYPE_CHECKING:
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
 
     from headrace.engines.query.options import QueryOptions
     from headrace.engines.query.report import RunReport
-    from headrace.engines.query.skipped import SkippedLines
     from headrace.engines.query.sorted_lines import SortQuery
     from headrace.kernel.programs import (
         Answers,
@@ -39,7 +40,12 @@ if TYPE_CHECKING:
         StreamQuery,
     )
     from headrace.kernel.rows import RowBatch
-    from headrace.physical.query_plan import QueryPlan, StagePlan, StreamPlan
+    from headrace.physical.query_plan import (
+        JoinPlan,
+        QueryPlan,
+        StagePlan,
+        StreamPlan,
+    )
     from headrace.store.files.source import Source
     from headrace.store.index.key_scan import KeyRows, Proven
     from headrace.store.log.read.timed_rows import TimedRows
@@ -96,6 +102,7 @@ class Scan:
     scan of the same rows reports their errors and counts. `keys` restricts the rows that can
     change a result; with `proven`, these indexes are used for it without a further proof.
     `ends_early`: the first rows may be enough. `all_emitted`: rows without a key count as emitted.
+    `join` is the stage whose table the rows fill.
     """
 
     source: str | None
@@ -106,6 +113,7 @@ class Scan:
     ends_early: bool = False
     all_emitted: bool = False
     proven: tuple[Proven, ...] | None = None
+    join: JoinPlan | None = None
 
 
 @record
@@ -157,30 +165,16 @@ def main_scan(plan: QueryPlan, options: QueryOptions) -> Scan | None:
             return scan_of(main, options.limit if lines else main.limit)
 
 
-def explain_access(
-    query: QueryInput,
-) -> tuple[KeyFilter | None, list[tuple[str, str]]]:
-    """Return the key filter of the main scan, and the access that it gives to each file."""
-    scan = main_scan(query.plan, query.options)
-    if scan is None or not isinstance(scan.keys, KeyFilter):
-        return None, []
-    explained = []
-    for file in query.sources[scan.source]:
-        found = _search_index(file, scan, query.options)
-        text = "all rows are read" if found is None else found.reason
-        explained.append((file.source.location, text))
-    return scan.keys, explained
-
-
 def rows_by_key(file: Rows, scan: Scan, options: QueryOptions) -> KeyRows | None:
     """Find the rows of a file that have a key of the scan; None if no index can find them."""
-    found = _search_index(file, scan, options)
+    found = search_index(file, scan, options)
     return None if found is None or isinstance(found, NoKeyRows) else found
 
 
-def _search_index(
+def search_index(
     file: Rows, scan: Scan, options: QueryOptions
 ) -> KeyRows | NoKeyRows | None:
+    """Search the indexes of a file for the keys of a scan; None if it needs all rows."""
     is_framed = scan.source is None and options.frame is not None
     if scan.keys is None or is_framed or not options.index:
         return None
@@ -231,65 +225,65 @@ class Scanner:
         files = self.files[scan.source]
         if self.options.threads == 1 or self.reads_places:
             sharing = None
-        skipped: list[SkippedLines] = []
+        kept = queries if self.options.analyze else ()
+        run = ScanRun(scan, self.report.parts, kept)
+        self.report.scans.append(run)
         counts_of, bad_before = _most_rows, self.report.bad
+        bytes_before = _bytes_read(files)
         try:
             for some in _together(files, scan, sharing):
                 if all(query.done for query in queries):
                     return
-                yield from self._read_together(some, queries, scan, sharing, skipped)
+                if len(some) > 1:
+                    yield from self._read_together(some, queries, run, sharing)
+                else:
+                    yield from self._read_file(some[0], queries, run, sharing)
         except (BadRowError, RowFailedError):
             counts_of = counts_up_to_refusal
             raise
         finally:
+            bad = self.report.bad - bad_before
+            run.counts = together(queries, counts_of(queries), bad)
+            # A file whose block table does not fit is opened again.
+            run.work.bytes += max(_bytes_read(files) - bytes_before, 0)
             if not scan.again:
-                bad = self.report.bad - bad_before
-                counts = together(queries, counts_of(queries), bad)
-                self.report.count(scan.source, counts, skipped)
+                self.report.count(scan.source, run.counts, run.skipped)
 
     def _read_together(
         self,
         files: Sequence[Rows],
         queries: Sequence[Query],
-        scan: Scan,
+        run: ScanRun,
         sharing: Sharing | None,
-        skipped: list[SkippedLines],
     ) -> Iterator[bytes]:
-        """Read files one after the other, or the fragments of all of them in threads."""
-        in_fragments = not scan.reverse and self._are_worth_threads(files)
+        """Read all rows of files one after the other, or their fragments in threads."""
+        in_fragments = not run.scan.reverse and are_worth_threads(files, self.options)
         if sharing is not None and in_fragments:
             from headrace.engines.query.threads import read_files
 
             row_files = cast("Sequence[RowFile]", files)
-            yield from read_files(self, row_files, queries, scan, sharing)
+            yield from read_files(self, row_files, queries, run, sharing)
             return
         for file in files:
             if all(query.done for query in queries):
                 return
-            yield from self._read_file(file, queries, scan, sharing, skipped)
-
-    def _are_worth_threads(self, files: Sequence[Rows]) -> bool:
-        least = self.options.share_bytes or _LEAST_BYTES
-        return (
-            all(map(_has_fragments, files))
-            and sum(file.source.size for file in files) >= least
-        )
+            yield from self._read_rows(file, queries, run, sharing)
 
     def _read_file(
         self,
         file: Rows,
         queries: Sequence[Query],
-        scan: Scan,
+        run: ScanRun,
         sharing: Sharing | None,
-        skipped: list[SkippedLines],
     ) -> Iterator[bytes]:
+        """Read the rows of a file that have a key or a time of the scan."""
+        scan = run.scan
         if file.source.times is not None:
-            timed = cast("TimedRows", file)
-            yield from self._read_timed(timed, queries, scan, skipped)
+            yield from self._read_timed(cast("TimedRows", file), queries, run)
             return
         keyed = rows_by_key(file, scan, self.options) if len(queries) == 1 else None
         if keyed is None:
-            yield from self._read_rows(file, queries, scan, sharing)
+            yield from self._read_together([file], queries, run, sharing)
             return
         from headrace.engines.query.skipped import SkippedByIndex
         from headrace.errors import KeyIndexError
@@ -297,10 +291,10 @@ class Scanner:
         lines = SkippedByIndex(
             keyed, queries[0], reverse=scan.reverse, as_emitted=scan.all_emitted
         )
-        skipped.append(lines)
+        run.skipped.append(lines)
         whole = is_damaged = False
         try:
-            yield from self._read_rows(keyed, queries, scan)
+            yield from self._read_rows(keyed, queries, run)
             whole = not queries[0].done
         except (KeyIndexError, UnusableTableError) as error:
             is_damaged = not lines.read
@@ -311,37 +305,34 @@ class Scanner:
         finally:
             lines.end(whole=whole)
         if is_damaged:
-            skipped.pop()
-            yield from self._read_rows(file, queries, scan)
+            run.skipped.pop()
+            yield from self._read_rows(file, queries, run)
 
     def _read_timed(
-        self,
-        file: TimedRows,
-        queries: Sequence[Query],
-        scan: Scan,
-        skipped: list[SkippedLines],
+        self, file: TimedRows, queries: Sequence[Query], run: ScanRun
     ) -> Iterator[bytes]:
         """Read the rows of a log segment that are in the time range."""
         from headrace.engines.query.skipped import SkippedByTime
 
         before, counts_of, whole = _most_rows(queries).rows, _most_rows, False
         try:
-            yield from self._read_rows(file, queries, scan)
+            yield from self._read_rows(file, queries, run)
             whole = not all(query.done for query in queries)
         except (BadRowError, RowFailedError):
             counts_of = counts_up_to_refusal
             raise
         finally:
             read = None if whole else counts_of(queries).rows - before
-            skipped.append(SkippedByTime(file, read, scan.reverse))
+            run.skipped.append(SkippedByTime(file, read, run.scan.reverse))
 
     def _read_rows(
         self,
         rows: Rows | KeyRows,
         queries: Sequence[Query],
-        scan: Scan,
+        run: ScanRun,
         sharing: Sharing | None = None,
     ) -> Iterator[bytes]:
+        scan = run.scan
         is_pipe = scan.source is None and rows.source.is_pipe
         ends = self.options.on_error == "abort"
         batches = (
@@ -352,17 +343,17 @@ class Scanner:
         if is_pipe:
             batches = self._sampled(batches)
         if sharing is None or not isinstance(rows, RowFile):
-            yield from self.read_batches(rows, batches, queries, scan)
+            yield from self.read_batches(rows, batches, queries, run)
             return
         here = islice(batches, 1 if self.options.share_bytes else _BATCHES_HERE)
-        yield from self.read_batches(rows, here, queries, scan)
+        yield from self.read_batches(rows, here, queries, run)
         if all(query.done for query in queries):
             return
         if (following := next(batches, None)) is not None:
             from headrace.engines.query.threads import read_in_order
 
             batches = chain([following], batches)
-            yield from read_in_order(self, rows, batches, queries, scan, sharing)
+            yield from read_in_order(self, rows, batches, queries, run, sharing)
 
     def _sampled(self, batches: Iterable[RowBatch]) -> Iterator[RowBatch]:
         for batch in batches:
@@ -374,15 +365,17 @@ class Scanner:
         rows: Rows | KeyRows,
         batches: Iterable[RowBatch],
         queries: Sequence[Query],
-        scan: Scan,
+        run: ScanRun,
         rows_before: int = 0,
     ) -> Iterator[bytes]:
         """Put batches of a file through queries; they count rows from row `rows_before` on."""
-        for batch in batches:
-            for lines, refused in self.answers_of(queries, batch, reverse=scan.reverse):
+        for batch in run.work.timed(batches):
+            for lines, refused in self.answers_of(
+                queries, batch, reverse=run.scan.reverse, work=run.work
+            ):
                 yield lines
                 if refused is not None:
-                    self.refuse(rows, batch, refused, scan, rows_before)
+                    self.refuse(rows, batch, refused, run.scan, rows_before)
             if all(query.done for query in queries):
                 return
 
@@ -421,15 +414,20 @@ class Scanner:
         *,
         reverse: bool,
         watched: bool = True,
+        work: Work | None = None,
     ) -> Iterator[tuple[bytes, Refused | None]]:
         """Put the rows of a batch through queries; yield lines, each with a refused row behind them.
 
         A row is refused once, even if several queries refuse it, and rows are refused in
         their order, however they are divided into batches. `watched`: the report watches the
-        memory of the queries.
+        memory of the queries. The time that the queries take is added to `work`.
         """
         answers_of = partial(
-            self._answers, batch=batch, reverse=reverse, watched=watched
+            self._answers,
+            batch=batch,
+            reverse=reverse,
+            watched=watched,
+            work=work or Work(),
         )
         if len(queries) == 1:
             for answers in answers_of(queries[0]):
@@ -447,12 +445,24 @@ class Scanner:
             yield b"", refused
 
     def _answers(
-        self, query: Query, batch: RowBatch, *, reverse: bool, watched: bool
+        self,
+        query: Query,
+        batch: RowBatch,
+        *,
+        reverse: bool,
+        watched: bool,
+        work: Work,
     ) -> Iterator[Answers]:
         """Put the rows of a batch through a query, going on behind refused rows."""
         start = 0
         while start < len(batch) and not query.done:
+            begun = perf_counter()
             answers = query.answer(batch, start, reverse=reverse)
+            work.evaluate += perf_counter() - begun
+            for zipped in self.zipped:
+                # The time of its own scan.
+                work.evaluate -= zipped.seconds
+                zipped.seconds = 0.0
             if watched:
                 self.report.watch_memory(query)
             yield answers
@@ -484,11 +494,11 @@ class Scanner:
 def _together(
     files: Sequence[Rows], scan: Scan, sharing: Sharing | None
 ) -> Iterator[Sequence[Rows]]:
-    """Divide files into runs: the fragments of the files of a run can be read in threads."""
+    """Divide files into runs: the fragments of a run of several can be read in threads."""
     some: list[Rows] = []
     for file in reversed(files) if scan.reverse else files:
         shared = sharing is not None and scan.keys is None and not scan.reverse
-        if shared and _has_fragments(file):
+        if shared and has_fragments(file):
             some.append(file)
             continue
         if some:
@@ -499,7 +509,15 @@ def _together(
         yield some
 
 
-def _has_fragments(file: Rows) -> bool:
+def are_worth_threads(files: Sequence[Rows], options: QueryOptions) -> bool:
+    """Whether the fragments of some files take longer than starting threads does."""
+    least = options.share_bytes or _LEAST_BYTES
+    size = sum(file.source.size for file in files)
+    return all(map(has_fragments, files)) and size >= least
+
+
+def has_fragments(file: Rows) -> bool:
+    """Whether a file can be cut into fragments, each read by itself."""
     source = file.source
     return (
         isinstance(file, RowFile)
@@ -516,14 +534,19 @@ class ZippedLines:
     def __init__(self, lines: Iterator[bytes]) -> None:
         self._lines = lines
         self._error: BaseException | None = None
+        self.seconds = 0.0
+        """The time of the calls that have not been subtracted from the time of the core."""
 
     def __call__(self) -> bytes:
         """Return further lines; no bytes at the end or after an error."""
+        begun = perf_counter()
         try:
             return next((lines for lines in self._lines if lines), b"")
         except BaseException as error:  # noqa: BLE001, it is raised when the core returns
             self._error = error
             return b""
+        finally:
+            self.seconds += perf_counter() - begun
 
     def raise_error(self) -> None:
         """Raise the error of the lines, if they failed."""
@@ -556,6 +579,10 @@ def together(queries: Sequence[Query], counts: Counts, refused: int) -> Counts:
     skipped = max(counts.skipped, refused)
     emitted = counts.rows - skipped - counts.blank
     return replace(counts, emitted=emitted, filtered=0, skipped=skipped)
+
+
+def _bytes_read(files: Sequence[Rows]) -> int:
+    return sum(file.bytes_read() for file in files)
 
 
 def _rows_of(counts: Counts) -> int:

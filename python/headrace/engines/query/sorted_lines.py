@@ -17,12 +17,12 @@ from headrace.errors import MemoryExceededError, QueryFailedError
 from headrace.kernel.programs import Answers, Counts
 from headrace.kernel.rows import END
 from headrace.kernel.sort_keys import SortedLines
-from headrace.physical.access import is_divisible
+from headrace.physical.access import why_indivisible
 from headrace.physical.query_plan import PlainStage
 from headrace.record import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from headrace.engines.query.run import LineForm, QueryRun
     from headrace.kernel.programs import Cancel, Refused
@@ -37,7 +37,7 @@ def sorts_lines(run: QueryRun, plan: StreamPlan, order: OrderPlan) -> bool:
         plan.spread
         and plan.prune is None
         and plan.limit is None
-        and is_divisible(plan)
+        and why_indivisible([plan]) is None
         and all(isinstance(stage, PlainStage) for stage in order.then)
         and not plan.reverse
         and not run.plan.places
@@ -72,8 +72,15 @@ def sorted_lines(
     if query.failed is not None:
         yield from _failing(run, plan, form, query.failed)
         return
-    query.lines.sort()
-    yield from query.lines.chunks(nulls=form.nulls, limit=form.limit)
+    with run.report.finishing():
+        query.lines.sort()
+    chunks = query.lines.chunks(nulls=form.nulls, limit=form.limit)
+    while True:
+        with run.report.finishing():
+            lines = next(chunks, None)
+        if lines is None:
+            return
+        yield lines
 
 
 def _failing(
@@ -129,6 +136,7 @@ class SortQuery:
         self._refused: list[Refused] = []
         self._at_refusal: Counts | None = None
         self._absorbed = Counts()
+        self._arrived: list[Sequence[int]] = []
 
     @property
     def done(self) -> bool:
@@ -139,6 +147,12 @@ class SortQuery:
     def held(self) -> int:
         """How many bytes are in memory."""
         return self.lines.held
+
+    @property
+    def arrived(self) -> list[int]:
+        """How many elements came to each stage, and last how many came out of all of them."""
+        here = self._rows.arrived
+        return [sum(each) for each in zip(here, *self._arrived, strict=True)]
 
     @property
     def counts(self) -> Counts:
@@ -178,3 +192,7 @@ class SortQuery:
     def absorb(self, counts: Counts, _lines: int) -> None:
         """Count the rows of a query like this one."""
         self._absorbed += counts
+
+    def absorb_arrived(self, others: Sequence[int]) -> None:
+        """Count the elements that came to the stages of a query like this one."""
+        self._arrived.append(others)

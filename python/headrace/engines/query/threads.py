@@ -12,8 +12,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from queue import Full, Queue
+from time import perf_counter
 from typing import TYPE_CHECKING
 
+from headrace.engines.query.report import Work
 from headrace.engines.rows.fragment import rows_of
 from headrace.errors import UnusableTableError
 from headrace.kernel.programs import Cancel, RowQuery, StreamQuery
@@ -24,7 +26,8 @@ from headrace.store.rows.row_file import FIRST_BATCH_BYTES, FIRST_BATCH_ROWS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from headrace.engines.query.scan import Query, Scan, Scanner, Sharing
+    from headrace.engines.query.report import ScanRun
+    from headrace.engines.query.scan import Query, Scanner, Sharing
     from headrace.engines.query.sorted_lines import SortPart
     from headrace.kernel.programs import Counts, Refused
     from headrace.kernel.rows import Decoding, RowBatch
@@ -66,10 +69,11 @@ class Share:
     """Rows of a file that one thread reads.
 
     `numbered`: rows are counted from the beginning of the file; otherwise from that of the share.
+    `batches` adds the bytes that it reads.
     """
 
     file: RowFile
-    batches: Callable[[], Iterator[RowBatch]]
+    batches: Callable[[Work], Iterator[RowBatch]]
     numbered: bool = False
     size: int = 0
 
@@ -78,8 +82,8 @@ class Share:
 class ShareResult:
     """The result of rows `first` to `stop` of a share.
 
-    It has lines, or for each query the part that it reduced the rows to; `counts` has an entry
-    for each query. `elements` is how many the first query holds in order. `refused` rows come
+    It has lines, or for each query the part that it reduced the rows to; `counts` and `arrived`
+    have an entry for each query. `elements` is how many the first query holds in order. `refused` rows come
     with their batch. A `failure` ends the share.
     """
 
@@ -89,6 +93,7 @@ class ShareResult:
     lines: list[bytes] = field(default_factory=list)
     parts: list[bytes | SortPart] = field(default_factory=list)
     counts: list[Counts] = field(default_factory=list)
+    arrived: list[list[int]] = field(default_factory=list)
     refused: list[tuple[Refused, RowBatch]] = field(default_factory=list)
     failure: Exception | None = None
 
@@ -116,12 +121,20 @@ def shares_of(file: RowFile, size: int) -> Iterator[Share]:
 
 
 def _batches_of(
-    fragment: Fragment, max_line: int, decoding: Decoding
+    fragment: Fragment, max_line: int, decoding: Decoding, work: Work
 ) -> Iterator[RowBatch]:
     rows = rows_of(fragment, max_line, decoding)
     # The first batches are small: a few rows may be enough, and a row may take long.
     count, size = FIRST_BATCH_ROWS, FIRST_BATCH_BYTES
-    while (batch := rows.next_batch(count, size)) is not None:
+    before = 0
+    while True:
+        batch = rows.next_batch(count, size)
+        # The rest of the last row, and a buffer ahead of it, belong to the next share.
+        read = min(rows.bytes_read, fragment.end - fragment.start)
+        work.bytes += read - before
+        if batch is None:
+            return
+        before = read
         yield batch
         count, size = min(2 * count, _BATCH_ROWS), min(2 * size, _BATCH_BYTES)
 
@@ -131,7 +144,11 @@ def shares_in_order(
 ) -> Iterator[Share]:
     """Divide the batches of a source that is read in order into shares of `size` batches."""
     while some := list(islice(batches, size)):
-        yield Share(file, partial(iter, some), numbered=True)
+        yield Share(file, partial(_held_batches, some), numbered=True)
+
+
+def _held_batches(batches: Sequence[RowBatch], _work: Work) -> Iterator[RowBatch]:
+    return iter(batches)
 
 
 @dataclass(slots=True)
@@ -140,7 +157,7 @@ class _Run:
 
     shares: Iterator[Share]
     scanner: Scanner
-    scan: Scan
+    run: ScanRun
     sharing: Sharing
     ahead: threading.Semaphore
     cancel: Cancel = field(default_factory=Cancel)
@@ -150,20 +167,25 @@ class _Run:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _ended: bool = False
     reader: threading.Thread | None = None
+    works: list[Work] = field(default_factory=list)
 
     def work(self) -> None:
         """Take shares until there are none."""
+        work = Work()
+        self.works.append(work)
         while self._may_start():
             with self._lock:
                 if self._ended:
                     return
                 most = _LINES_AHEAD if self.sharing.lines else _PARTS_AHEAD
                 results: Queue[ShareResult | None] = Queue(most)
+                begun = perf_counter()
                 share = self._next_share()
+                work.read += perf_counter() - begun
                 if share is None:
                     return
                 self.started.put((share, results))
-            for result in self._results(share):
+            for result in self._results(share, work):
                 self._put(results, result)
             self._put(results, None)
 
@@ -196,52 +218,64 @@ class _Run:
                 continue
             return
 
-    def _results(self, share: Share) -> Iterator[ShareResult]:
+    def _results(self, share: Share, work: Work) -> Iterator[ShareResult]:
         """Yield the results of a share, up to a row or an error that ends the scan."""
         aborts = self.scanner.options.on_error == "abort"
         queries: Sequence[Query] = ()
         result = ShareResult(0)
         try:
             queries = self.sharing.make(self.cancel)
-            for batch in share.batches():
+            shared = _held(queries)
+            for batch in work.timed(share.batches(work)):
                 result.stop += len(batch)
                 for lines, refused in self.scanner.answers_of(
-                    queries, batch, reverse=self.scan.reverse, watched=False
+                    queries,
+                    batch,
+                    reverse=self.run.scan.reverse,
+                    watched=False,
+                    work=work,
                 ):
                     result.lines.append(lines)
                     if refused is not None:
                         result.refused.append((refused, batch))
                         if aborts:
                             break
+                held = _held(queries) - shared
+                work.held = max(work.held, held)
                 if (result.refused and aborts) or all(q.done for q in queries):
                     break
-                if _is_full(result, queries):
-                    yield self._closed(result, queries)
+                if _is_full(result, held):
+                    yield self._closed(result, queries, work)
                     queries = self.sharing.make(self.cancel)
                     result = ShareResult(result.stop, result.stop)
         except Exception as error:  # noqa: BLE001, the thread that merges raises it
             result.failure = error
-        yield self._closed(result, queries)
+        yield self._closed(result, queries, work)
 
-    def _closed(self, result: ShareResult, queries: Sequence[Query]) -> ShareResult:
+    def _closed(
+        self, result: ShareResult, queries: Sequence[Query], work: Work
+    ) -> ShareResult:
+        begun = perf_counter()
         result.counts = [query.counts for query in queries]
+        if self.scanner.options.analyze:
+            streams = (query for query in queries if not isinstance(query, RowQuery))
+            result.arrived = [query.arrived for query in streams]
         if not self.sharing.lines:
             reducing = [q for q in queries if not isinstance(q, RowQuery)]
             result.elements = sum(query.elements for query in reducing[:1])
             result.parts = [query.part() for query in reducing]
+        work.merge += perf_counter() - begun
         return result
 
 
-def _is_full(result: ShareResult, queries: Sequence[Query]) -> bool:
+def _is_full(result: ShareResult, held: int) -> bool:
     return (
-        any(result.lines)
-        or len(result.refused) >= _MOST_REFUSED
-        or any(_held(query) > _HELD_BYTES for query in queries)
+        any(result.lines) or len(result.refused) >= _MOST_REFUSED or held > _HELD_BYTES
     )
 
 
-def _held(query: Query) -> int:
-    return 0 if isinstance(query, RowQuery) else query.held
+def _held(queries: Sequence[Query]) -> int:
+    return sum(0 if isinstance(query, RowQuery) else query.held for query in queries)
 
 
 def _in_threads(
@@ -253,7 +287,8 @@ def _in_threads(
     """
     threads = merging.scanner.options.threads
     ahead = threading.Semaphore(threads * _SHARES_AHEAD)
-    run = _Run(shares, merging.scanner, merging.scan, merging.sharing, ahead)
+    run = _Run(shares, merging.scanner, merging.run, merging.sharing, ahead)
+    merging.run.threads = threads
     workers = [threading.Thread(target=run.work, daemon=True) for _ in range(threads)]
     try:
         for worker in workers:
@@ -270,6 +305,8 @@ def _in_threads(
             # A thread that waits for a pipe ends with the process.
             while worker.is_alive() and worker is not run.reader:
                 worker.join(_PATIENCE)
+        for work in run.works:
+            merging.run.work.add(work)
 
 
 @dataclass(slots=True)
@@ -278,7 +315,7 @@ class _Merging:
 
     scanner: Scanner
     queries: Sequence[Query]
-    scan: Scan
+    run: ScanRun
     sharing: Sharing
     rows_before: int = 0
     _file: RowFile | None = None
@@ -329,22 +366,27 @@ class _Merging:
 
     def _take_result(self, share: Share, result: ShareResult) -> Iterator[bytes]:
         yield from filter(None, result.lines)
+        begun = perf_counter()
         lines = 0 if self.sharing.limit is None else _lines_in(result)
         for query, counts in zip(self.queries, result.counts, strict=False):
             query.absorb(counts, lines)
         for query, part in zip(self.queries, result.parts, strict=False):
             _merge(query, part)
             self.scanner.report.watch_memory(query)
+        for query, arrived in zip(self.queries, result.arrived, strict=False):
+            assert not isinstance(query, RowQuery)
+            query.absorb_arrived(arrived)
+        self.run.work.merge += perf_counter() - begun
         before = 0 if share.numbered else self.rows_before
         for refused, batch in result.refused:
-            self.scanner.refuse(share.file, batch, refused, self.scan, before)
+            self.scanner.refuse(share.file, batch, refused, self.run.scan, before)
 
     def read_here(self, share: Share, *, first: int = 0) -> Iterator[bytes]:
         """Put the rows of a share from row `first` on through the queries, in this thread."""
         before = 0 if share.numbered else self.rows_before
-        batches = _from_row(share.batches(), first)
+        batches = _from_row(share.batches(self.run.work), first)
         yield from self.scanner.read_batches(
-            share.file, batches, self.queries, self.scan, before
+            share.file, batches, self.queries, self.run, before
         )
 
     def _read_in_order(self, share: Share, result: ShareResult) -> Iterator[bytes]:
@@ -354,7 +396,7 @@ class _Merging:
         share.file.distrust(result.failure)
         batches = share.file.batches(self.rows_before + result.stop)
         yield from self.scanner.read_batches(
-            share.file, batches, self.queries, self.scan
+            share.file, batches, self.queries, self.run
         )
 
 
@@ -386,7 +428,7 @@ def read_files(
     scanner: Scanner,
     files: Sequence[RowFile],
     queries: Sequence[Query],
-    scan: Scan,
+    run: ScanRun,
     sharing: Sharing,
 ) -> Iterator[bytes]:
     """Put the rows of seekable files through queries, in threads; yield their lines.
@@ -397,7 +439,7 @@ def read_files(
     total = sum(file.source.size for file in files)
     size = share_bytes(total, threads, lines=sharing.lines or sharing.limit is not None)
     shares = (share for file in files for share in shares_of(file, size))
-    merging = _Merging(scanner, queries, scan, sharing)
+    merging = _Merging(scanner, queries, run, sharing)
     if sharing.limit is not None:
         for share in islice(shares, 1):
             yield from merging.take_here(share)
@@ -409,13 +451,13 @@ def read_in_order(
     file: RowFile,
     batches: Iterator[RowBatch],
     queries: Sequence[Query],
-    scan: Scan,
+    run: ScanRun,
     sharing: Sharing,
 ) -> Iterator[bytes]:
     """Put batches of a file through queries, in threads; yield their lines."""
     small = sharing.lines or scanner.options.share_bytes is not None
     shares = shares_in_order(file, batches, 1 if small else _BATCHES_OF_SHARE)
-    merging = _Merging(scanner, queries, scan, sharing)
+    merging = _Merging(scanner, queries, run, sharing)
     yield from _merged(merging, shares)
 
 

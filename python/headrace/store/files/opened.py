@@ -283,6 +283,11 @@ class Rows:
         self._check()
         return result
 
+    @property
+    def bytes_read(self) -> int:
+        """How many bytes of the file were read so far; of a pipe, 0."""
+        return 0 if self._opened is None else self._opened.file.bytes_read
+
     def _check(self) -> None:
         if self._opened is not None:
             self._opened.check()

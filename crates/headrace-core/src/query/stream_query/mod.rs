@@ -264,6 +264,24 @@ impl StreamQuery {
         self
     }
 
+    /// The run, counting the elements that come to each stage.
+    #[must_use]
+    pub fn counting_elements(mut self) -> Self {
+        self.stages.count_elements();
+        self
+    }
+
+    /// How many elements came to each stage, and last how many came out of all of them. Empty
+    /// without [`Self::counting_elements`].
+    pub fn arrived(&self) -> &[u64] {
+        self.stages.arrived()
+    }
+
+    /// Count the elements that came to the stages of a run like this one.
+    pub fn absorb_arrived(&mut self, others: &[u64]) {
+        self.stages.absorb_arrived(others);
+    }
+
     /// Let the stages know where the rows stand that come from now on.
     pub fn stand_in(&mut self, input: Input) {
         self.input = Some(input);
@@ -392,11 +410,13 @@ impl StreamQuery {
                 Found::Element(keys, parts) => {
                     groups.check(parts, arena).map_err(|fault| failed(1, fault))?;
                     let added = groups.add_parts(keys, parts, arena);
+                    self.stages.count_only(true);
                     added.map_err(|fault| refusal(None, fault.reason))?;
                     self.counts.used += 1;
                     return Ok(());
                 }
                 Found::None => {
+                    self.stages.count_only(false);
                     self.counts.filtered += 1;
                     return Ok(());
                 }
