@@ -17,7 +17,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
-from benchmarks import generate
+from benchmarks import rows as made
 from headrace.physical.query_plan import PlainStage, RowPlan, StreamPlan, plan_query
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def counts() -> dict[str, int]:
 def written(path: Path, shape: str, rows: int) -> Path:
     """Write the first rows of a data set."""
     lines: list[str] = []
-    for block in getattr(generate, shape)(Random(1), rows):
+    for block in getattr(made, shape)(Random(1), rows):
         lines += block
         if len(lines) >= rows:
             break

@@ -12,6 +12,7 @@ mod extreme;
 mod groups;
 mod parts;
 mod prune;
+mod slot;
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -22,10 +23,13 @@ use distinct_values::DistinctValues;
 use extreme::Extreme;
 use groups::{Groups, Naming};
 pub use prune::Prune;
+pub use slot::Slot;
 
 use super::{
     Fault, Flow, Input, JoinTable, Known, Machine, Reading, Refusal, Stage, Stages, Sum, Watch,
-    demand, numbers,
+    demand,
+    machine::Single,
+    numbers,
     row_parser::{Parsed, RowParser},
     row_query::{emptied, write_line},
 };
@@ -65,65 +69,6 @@ pub enum Reduction {
     /// Groups as the keys of an object tell them apart: by the text of their only key, which is
     /// what becomes of it. Equal texts of two kinds are an error.
     GroupBy,
-}
-
-/// How the values of a group are aggregated.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Slot {
-    /// How many are truthy.
-    Count,
-    /// The total of the numbers among them.
-    Sum,
-    /// The mean.
-    Average,
-    /// The smallest.
-    Min,
-    /// The largest.
-    Max,
-    /// An array of those that are not null, for the function of this name; each must be a number.
-    Numbers(Box<str>),
-    /// An array of them all.
-    Collect,
-    /// An array of the first.
-    First(u64),
-    /// An array of the last.
-    Last(u64),
-    /// An array of the best. A value is an array of two: its keys, some of which fall, and what
-    /// is held of it.
-    Best(u64, Box<[bool]>),
-    /// An array of those that are different.
-    Distinct,
-    /// About how many are different.
-    Approximate,
-}
-
-impl Slot {
-    /// Its accumulator in a group without elements.
-    fn begin(&self) -> Accumulator {
-        match self {
-            Self::Count => Accumulator::Count(0),
-            Self::Sum => Accumulator::Sum(Sum::new()),
-            Self::Average => Accumulator::Average(Sum::new(), 0),
-            Self::Min => Accumulator::least(),
-            Self::Max => Accumulator::greatest(),
-            Self::Numbers(_) | Self::Collect => Accumulator::first(u64::MAX),
-            Self::First(limit) => Accumulator::first(*limit),
-            Self::Last(limit) => Accumulator::last(*limit),
-            Self::Best(keep, falling) => Accumulator::best(*keep, falling.clone()),
-            Self::Distinct => Accumulator::Distinct(Box::default()),
-            Self::Approximate => Accumulator::Approximate(Box::default()),
-        }
-    }
-
-    /// The function that refuses values which are neither numbers nor null.
-    fn of_numbers(&self) -> Option<&str> {
-        match self {
-            Self::Sum => Some("sum"),
-            Self::Average => Some("avg"),
-            Self::Numbers(function) => Some(function),
-            _ => None,
-        }
-    }
 }
 
 /// Counts of rows; `rows` is the sum of all others.
@@ -166,6 +111,17 @@ pub struct StreamQuery {
     done: bool,
     /// The counts so far.
     pub counts: StreamCounts,
+}
+
+/// What was taken of a row.
+enum Taken {
+    /// One element; whether no further one can change the result.
+    Element {
+        last: bool,
+    },
+    Nothing,
+    /// The row may give several elements, or one that is not a part of it.
+    Unknown,
 }
 
 enum State {
@@ -423,6 +379,28 @@ impl StreamQuery {
                 Found::Other => {}
             }
         }
+        if !self.whole {
+            let taken = state.take_single(&self.stages, document, known, arena);
+            let taken = taken.map_err(|(position, fault)| match position {
+                Some(position) => {
+                    let failed = (position, fault);
+                    refusal(self.stages.span(&failed), failed.1.reason)
+                }
+                None => refusal(None, fault.reason),
+            })?;
+            match taken {
+                Taken::Element { last } => {
+                    self.done = last;
+                    self.counts.used += 1;
+                    return Ok(());
+                }
+                Taken::Nothing => {
+                    self.counts.filtered += 1;
+                    return Ok(());
+                }
+                Taken::Unknown => {}
+            }
+        }
         let pushed = self.stages.push(document.root(), known, arena, &mut |element| {
             if state.passes_over(element) {
                 return Ok(Flow::Continue);
@@ -530,6 +508,31 @@ impl State {
     /// Whether the last element comes first.
     fn is_from_end(&self) -> bool {
         matches!(self, Self::LastFromEnd { .. })
+    }
+
+    /// Take the element of a row that gives one part of itself, or none: most do, and need no
+    /// sinks. A fault comes with its stage, if it is in one.
+    fn take_single<'r>(
+        &mut self,
+        stages: &Stages,
+        row: &'r Document<'r>,
+        known: Known<'r>,
+        arena: &'r Bump,
+    ) -> Result<Taken, (Option<usize>, Fault)> {
+        let Some((program, watch)) = stages.only() else { return Ok(Taken::Unknown) };
+        let mut machine = Machine::new(program, arena, row.root(), watch).knowing(known);
+        let single = machine.single(program.root()).map_err(|fault| (Some(0), fault))?;
+        let element = match single {
+            Single::Part(node) => Value::Node(node),
+            Single::None => return Ok(Taken::Nothing),
+            Single::Other => return Ok(Taken::Unknown),
+        };
+        if self.passes_over(element) {
+            return Ok(Taken::Nothing);
+        }
+        let element = self.checked(element, arena).map_err(|fault| (Some(1), fault))?;
+        let last = self.take(element, row, arena).map_err(|fault| (None, fault))?;
+        Ok(Taken::Element { last })
     }
 
     /// Take elements one after the other; true if no further one can change the result.
