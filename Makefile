@@ -76,6 +76,7 @@ check-python: setup
 check-core: setup
 	cargo fmt --all --check
 	cargo clippy -q --workspace --all-targets --locked --profile ci -- -D warnings
+	cargo metadata -q --locked --format-version 1 --manifest-path fuzz/Cargo.toml > /dev/null  # its lock file is current
 
 # The classes of Spark, from which the tests' Java starts in half the time.
 $(CLASSES): pyproject.toml | $(READY)

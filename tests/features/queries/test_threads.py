@@ -35,6 +35,13 @@ SHARED = st.fixed_dictionaries(
 CODECS = st.sampled_from(["none", "gzip", "blocks"])
 
 
+PEAK_OF_COMMAND = """
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10)
+"""
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("threads")
@@ -173,6 +180,28 @@ def test_an_abandoned_run_ends_its_threads(tmp_path):
         assert len(set(threading.enumerate()) - before) == 3
         lines.close()
         assert not set(threading.enumerate()) - before
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "id",
+        "$.rows().filter(id > 9)",
+        "$.rows().group(k, {n: count()})",
+        "$.rows().sum(id)",
+    ],
+)
+def test_memory_depends_on_the_threads_and_not_on_the_file(tmp_path, query):
+    """At most 64 MiB, and 8 MiB for each thread, Python included."""
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(
+        b"".join(b'{"id": %d, "k": %d}\n' % (n, n % 1000) for n in range(1000)) * 3000
+    )
+    command = [sys.executable, "-m", "headrace", "query", "--threads", "3", query, path]
+    # What a process is forked from counts, so that has to be small.
+    small = [sys.executable, "-S", "-c", PEAK_OF_COMMAND, *command]
+    peak = int(subprocess.run(small, capture_output=True, check=True).stdout)
+    assert peak <= (64 + 3 * 8) << 20
 
 
 @pytest.mark.parametrize("threads", ["1", "3"])
