@@ -508,6 +508,12 @@ impl StreamQuery {
         self.look(py, |run| run.map_or(0, query::StreamQuery::held_elements))
     }
 
+    /// How many groups there are so far, in a run that has groups.
+    #[getter]
+    fn groups(&self, py: Python<'_>) -> Option<u64> {
+        self.look(py, |run| run.and_then(query::StreamQuery::groups))
+    }
+
     /// Count the elements that came to the stages of a run like this one.
     fn absorb_arrived(&self, py: Python<'_>, others: Vec<u64>) {
         py.detach(|| {

@@ -548,12 +548,32 @@ class QueryFailedError(HeadraceError):
 
 
 class MemoryExceededError(HeadraceError):
-    """A query that holds all its elements in memory has too many of them."""
+    """A query that holds all its elements in memory has too many of them.
+
+    `groups` is how many groups it has so far, if it has aggregates of groups.
+    """
 
     WHAT = "the query must hold more than {limit} bytes of elements at once"
     ADVICE = "raise memory (--memory), or filter before it sorts, groups or joins"
 
     limit: int
+    groups: int | None = None
+
+    @property
+    def what(self) -> str:
+        """The limit, and what it has been too little for."""
+        if self.groups is None:
+            return super().what
+        return (
+            f"the aggregates of {self.groups} groups take more than {self.limit} bytes"
+        )
+
+    @property
+    def advice(self) -> str:
+        """What to do about it."""
+        if self.groups is None:
+            return super().advice
+        return "raise memory (--memory), filter before it groups, or choose a key with fewer values"
 
 
 class MissingExtraError(HeadraceError, ImportError):

@@ -277,7 +277,7 @@ class StreamQuery(_BatchQuery[_native.StreamQuery]):
         """Take in the rows of a batch from position `start` on."""
         lines, end, refused, too_much = self._native.take(batch, start, reverse)
         if too_much is not None:
-            raise MemoryExceededError(self.max_memory)
+            raise self._too_much()
         return Answers(lines, end, None if refused is None else refused_row(*refused))
 
     def sift(
@@ -290,9 +290,12 @@ class StreamQuery(_BatchQuery[_native.StreamQuery]):
         """
         sifted, end, refused, too_much = self._native.sift(batch, start)
         if too_much is not None:
-            raise MemoryExceededError(self.max_memory)
+            raise self._too_much()
         rows = [SiftedRow(*row) for row in sifted]
         return rows, end, None if refused is None else refused_row(*refused)
+
+    def _too_much(self) -> MemoryExceededError:
+        return MemoryExceededError(self.max_memory, self._native.groups)
 
     def part(self) -> bytes:
         """Return what the rows were reduced to, for a run like this one to `merge`."""
@@ -303,7 +306,7 @@ class StreamQuery(_BatchQuery[_native.StreamQuery]):
         with _finishing():
             self._native.merge(part)
         if self.held > self.max_memory:
-            raise MemoryExceededError(self.max_memory)
+            raise self._too_much()
 
     def absorb_arrived(self, others: Sequence[int]) -> None:
         """Count the elements that came to the stages of a query like this one."""

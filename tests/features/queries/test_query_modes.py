@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import headrace
 from headrace.api.results import evaluate
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, MemoryExceededError
 from tests.conformance.cases import same
 from tests.examples import often
 
@@ -129,6 +129,22 @@ def test_only_the_best_rows_are_held(path):
         assert found[0] == 19_999
     with pytest.raises(HeadraceError, match="must hold more than"):
         ds.query("$.sort(-id).len()", stream=True, memory="4MB").to_list()
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_too_many_groups_are_an_error_that_counts_them(path, threads):
+    ds = write(path, [{"id": n} for n in range(20_000)])
+    query = ds.query(
+        "$.rows().group(id, {n: count()})",
+        memory="500KB",
+        threads=threads,
+        _share_bytes=50_000,
+    )
+    with pytest.raises(
+        MemoryExceededError, match=r"aggregates of \d+ groups"
+    ) as raised:
+        query.to_list()
+    assert 0 < raised.value.groups <= 20_000
 
 
 @often(0.4)

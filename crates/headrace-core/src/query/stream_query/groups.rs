@@ -99,6 +99,11 @@ impl Groups {
         self.place(Kind::Null, |_| {});
     }
 
+    /// How many there are so far.
+    pub(super) fn count(&self) -> u64 {
+        self.found.len() as u64
+    }
+
     /// How much memory they take, about.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes

@@ -21,6 +21,14 @@ impl StreamQuery {
         }
     }
 
+    /// How many groups there are so far, in a run that has groups.
+    pub fn groups(&self) -> Option<u64> {
+        match &self.state {
+            State::Groups(groups) => Some(groups.count()),
+            _ => None,
+        }
+    }
+
     /// Take in what rows behind those so far were reduced to, in a run like this one.
     ///
     /// # Errors
