@@ -12,7 +12,7 @@ PROFILE ?= $(if $(CI),ci,release)
 # Compiled modules are kept: the tests start many processes, and each would compile them again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help setup demo test test-core check check-core check-python coverage unit bench check-speed conformance sweep crash fuzz clean need-cargo need-cxx need-java
+.PHONY: help setup demo test test-core check check-core check-python coverage unit bench check-speed profile conformance sweep crash fuzz clean need-cargo need-cxx need-java
 
 help:
 	@echo "make demo         set up, then the main job on sample data, on embedded Spark"
@@ -23,6 +23,7 @@ help:
 	@echo "make conformance  the JSON cases, ours and the public suite where it is there"
 	@echo "make bench        the benchmarks; benchmarks/README.md has their results"
 	@echo "make check-speed  the instructions that a row takes, compared with the kept counts"
+	@echo "make profile      where a query spends its time: QUERY='\$$.rows().sum(ms)' FILE=app.jsonl"
 	@echo "make sweep        generated and killing tests with large counts, and the tests that make test leaves out"
 	@echo "make crash        kill the log's writer, and pull its plug, N=1000 times each"
 	@echo "make fuzz         any bytes for the core, SECONDS=60 for each target, TARGETS=\"$(TARGETS)\""
@@ -112,6 +113,12 @@ bench: setup
 # The number of instructions does not depend on what else the machine does. KEEP=--keep keeps it.
 check-speed: setup
 	$(BIN)/python -m benchmarks.instructions $(KEEP)
+
+# The names of the functions of the core are in its library only without the flags of `setup`.
+profile: setup
+	@PYO3_BUILD_EXTENSION_MODULE=1 PYO3_PYTHON=$(CURDIR)/$(BIN)/python \
+		cargo build -q --release --locked -p headrace-python
+	@$(BIN)/python -m benchmarks.profile_query $(if $(value QUERY),'$(subst ','\'',$(value QUERY))' '$(FILE)')
 
 # libFuzzer, on stable Rust: the compiler counts the edges, nothing else has to be there.
 TARGETS ?= json rows frame blocks checkpoint key_index graph_index join log program columns variant

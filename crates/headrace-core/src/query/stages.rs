@@ -109,23 +109,16 @@ impl Stages {
         }
     }
 
-    /// Count an element for which [`Self::only`] was run: whether it passed.
-    pub(super) fn count_only(&mut self, passed: bool) {
-        if let [before, behind] = &mut self.arrived[..] {
-            *before += 1;
-            *behind += u64::from(passed);
-        }
-    }
-
     /// Whether no further element can pass.
     pub fn ended(&self) -> bool {
         self.ended
     }
 
-    /// The program of the only stage, if it is one that has no state, and the watch over it.
+    /// The program of the only stage, if it is one that has no state, and the watch over it. `None`
+    /// if elements are counted, which happens on their way through the stages.
     pub(super) fn only(&self) -> Option<(&Program, &Watch)> {
         match &self.chain[..] {
-            [Stage::Each(program)] => Some((program, &self.watch)),
+            [Stage::Each(program)] if self.arrived.is_empty() => Some((program, &self.watch)),
             _ => None,
         }
     }
@@ -166,8 +159,24 @@ impl Stages {
         arena: &'r Bump,
         sink: &mut Out<'_, 'r>,
     ) -> Result<Flow, Failed> {
+        if self.arrived.is_empty() {
+            self.push_through::<false>(element, known, arena, sink)
+        } else {
+            self.push_through::<true>(element, known, arena, sink)
+        }
+    }
+
+    /// The loop that does not count elements has no branch for it.
+    fn push_through<'r, const COUNTS: bool>(
+        &mut self,
+        element: Value<'r>,
+        known: Known<'r>,
+        arena: &'r Bump,
+        sink: &mut Out<'_, 'r>,
+    ) -> Result<Flow, Failed> {
         let Self { chain, watch, arrived, .. } = self;
-        let mut passing = Passing { watch, ended: false, held_bytes: 0, arrived, known, arena };
+        let mut passing =
+            Passing::<COUNTS> { watch, ended: false, held_bytes: 0, arrived, known, arena };
         let flow = passing.push(chain, 0, element, sink);
         self.ended |= passing.ended;
         self.held_bytes += passing.held_bytes;
@@ -185,7 +194,8 @@ impl Stages {
         sink: &mut Out<'_, 'r>,
     ) -> Result<Flow, Failed> {
         let Self { chain, watch, arrived, .. } = self;
-        let mut passing = Passing { watch, ended: false, held_bytes: 0, arrived, known, arena };
+        let mut passing =
+            Passing::<true> { watch, ended: false, held_bytes: 0, arrived, known, arena };
         for at in 0..chain.len() {
             let Some((Stage::Zip(partners), rest)) = chain[at..].split_first_mut() else {
                 continue;
@@ -203,7 +213,7 @@ impl Stages {
 }
 
 /// One push, and what it learned of the chain as a whole.
-struct Passing<'w, 'r> {
+struct Passing<'w, 'r, const COUNTS: bool> {
     watch: &'w Watch,
     ended: bool,
     held_bytes: u64,
@@ -212,7 +222,7 @@ struct Passing<'w, 'r> {
     arena: &'r Bump,
 }
 
-impl<'r> Passing<'_, 'r> {
+impl<'r, const COUNTS: bool> Passing<'_, 'r, COUNTS> {
     fn push(
         &mut self,
         stages: &mut [Stage],
@@ -220,7 +230,7 @@ impl<'r> Passing<'_, 'r> {
         element: Value<'r>,
         sink: &mut Out<'_, 'r>,
     ) -> Result<Flow, Failed> {
-        if let Some(arrived) = self.arrived.get_mut(at) {
+        if COUNTS && let Some(arrived) = self.arrived.get_mut(at) {
             *arrived += 1;
         }
         let Some((stage, rest)) = stages.split_first_mut() else {

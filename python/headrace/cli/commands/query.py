@@ -63,7 +63,8 @@ are stored; the threads; the bytes that the query held at most, as --memory coun
 seconds of the run and of all processors. The seconds of its stages are added up over threads:
 reading (input, decompression, cutting into rows), evaluating (parsing rows and running the query
 over them), merging the results of threads, finishing (what is left when all rows were read) and
-writing (output). --explain --analyze prints them for each step of the plan.
+writing (output). --explain --analyze prints the plan with them, and with the elements that came
+to each step and those that passed, whose counting makes the evaluation take longer.
 
 With --engine spark the query runs in tasks of Spark, on this machine or on the cluster at
 --master; --explain prints which part of the query they run. If key indexes list few rows, no

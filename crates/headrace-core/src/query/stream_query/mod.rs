@@ -366,13 +366,11 @@ impl StreamQuery {
                 Found::Element(keys, parts) => {
                     groups.check(parts, arena).map_err(|fault| failed(1, fault))?;
                     let added = groups.add_parts(keys, parts, arena);
-                    self.stages.count_only(true);
                     added.map_err(|fault| refusal(None, fault.reason))?;
                     self.counts.used += 1;
                     return Ok(());
                 }
                 Found::None => {
-                    self.stages.count_only(false);
                     self.counts.filtered += 1;
                     return Ok(());
                 }
