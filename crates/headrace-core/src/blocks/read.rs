@@ -312,19 +312,28 @@ impl Decoders {
             return Err(Fault::NotAsSaid("its header and its end contradict each other"));
         }
         let decoder = self.inflate.get_or_insert_with(Inflate::new);
-        match decoder.deflate_decompress(data, content) {
-            Ok(length) if length == content.len() => {}
+        // With its header, since only then the end of the deflate data has to be that of the member.
+        match decoder.gzip_decompress(input, content) {
+            Ok(length) if length == content.len() => Ok(()),
             Ok(_) | Err(DecompressionError::InsufficientSpace) => {
-                return Err(damaged_gzip("it does not end where it should"));
+                Err(damaged_gzip("it does not end where it should"))
             }
-            Err(DecompressionError::BadData) => return Err(damaged_gzip("it is not deflate data")),
-        }
-        let mut sum = Crc::new();
-        sum.update(content);
-        if trailer[..4] == sum.sum().to_le_bytes() {
-            Ok(())
-        } else {
-            Err(damaged_gzip("its checksum does not match"))
+            Err(DecompressionError::BadData) => {
+                let mut sum = Crc::new();
+                let reason = match decoder.deflate_decompress(data, content) {
+                    Err(DecompressionError::BadData) => "it is not deflate data",
+                    Ok(length) if length == content.len() => {
+                        sum.update(content);
+                        if trailer[..4] == sum.sum().to_le_bytes() {
+                            "it does not end where it should"
+                        } else {
+                            "its checksum does not match"
+                        }
+                    }
+                    _ => "it does not end where it should",
+                };
+                Err(damaged_gzip(reason))
+            }
         }
     }
 }
