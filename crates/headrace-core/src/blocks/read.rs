@@ -11,7 +11,7 @@ use std::{
 };
 
 use libdeflater::{Crc, DecompressionError, Decompressor as Inflate};
-use memchr::memchr_iter;
+use memchr::{memchr_iter, memmem};
 use zstd::{bulk::Decompressor, zstd_safe};
 
 use crate::{
@@ -312,9 +312,20 @@ impl Decoders {
             return Err(Fault::NotAsSaid("its header and its end contradict each other"));
         }
         let decoder = self.inflate.get_or_insert_with(Inflate::new);
-        // With its header, since only then the end of the deflate data has to be that of the member.
+        // With its header, since only then the trailer has to follow the deflate data.
         match decoder.gzip_decompress(input, content) {
-            Ok(length) if length == content.len() => Ok(()),
+            Ok(length) if length == content.len() => {
+                // A trailer like the last one: the data may end there, and more may follow.
+                let last = input.len() - member::TRAILER_BYTES;
+                let earlier = memmem::find_iter(&input[..input.len() - 1], trailer);
+                for end in earlier.filter(|at| *at < last).map(|at| at + trailer.len()) {
+                    if decoder.gzip_decompress(&input[..end], content).is_ok() {
+                        return Err(damaged_gzip("it does not end where it should"));
+                    }
+                    let _ = decoder.gzip_decompress(input, content);
+                }
+                Ok(())
+            }
             Ok(_) | Err(DecompressionError::InsufficientSpace) => {
                 Err(damaged_gzip("it does not end where it should"))
             }
