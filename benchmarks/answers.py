@@ -1,8 +1,8 @@
 """Answers that a candidate left in a file, as a digest that can be compared.
 
 Two answers are equal if their values are: `5.0` equals `5`, keys of objects have no order, and
-decimals are compared to three places, which is more than any sum of the data sets has. Equal
-bytes are decoded once, since most candidates write the same ones in every round.
+decimals are compared to twelve digits: sums of the data sets have fewer, and what adding in
+another order changes lies beyond. Equal bytes are decoded once, since most candidates write the same ones in every round.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Order: TypeAlias = Literal["kept", "any"]
 """Whether the order of the rows is part of the answer."""
 Content: TypeAlias = Literal["lines", "parquet", "arrow"]
 
-PLACES = 3
+DIGITS = 12
 
 
 def plain_number(text: str) -> float:
@@ -32,7 +32,7 @@ def plain_number(text: str) -> float:
     >>> [plain_number(text) for text in ("5.0", "0.30000000000000004")]
     [5, 0.3]
     """
-    value = round(float(text), PLACES)
+    value = float(f"{float(text):.{DIGITS}g}")
     return int(value) if value.is_integer() else value
 
 

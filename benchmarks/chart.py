@@ -1,27 +1,36 @@
-"""The picture of the README: bars of medians that kept runs recorded, as two SVG files.
+"""The pictures of the READMEs: medians that kept runs recorded, as SVG files.
 
-``python -m benchmarks.chart`` draws ``docs/images/speed-light.svg`` and
-``speed-dark.svg`` from ``benchmarks/runs``. GitHub shows the one that fits the reader's
-colours. Nothing is typed in by hand: a bar is the median of a candidate of a question.
+``python -m benchmarks.chart`` draws bars for the README, ``docs/images/speed-light.svg`` and
+``speed-dark.svg``, and the cost of a byte in files of several sizes for
+``benchmarks/README.md``, ``linear-light.svg`` and ``linear-dark.svg``. GitHub shows the one
+that fits the reader's colours. Nothing is typed in by hand: a bar or a point is the median of
+a candidate of a question.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from math import log10
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape
 
 from benchmarks.candidate import ROOT, Metric
-from benchmarks.report import LABELS
-from benchmarks.units import seconds_text
+from benchmarks.report import LABELS, table
+from benchmarks.units import bytes_text, seconds_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 RUNS = Path(__file__).parent / "runs"
 PICTURES = ROOT / "docs/images"
 
 WIDTH, NAME, VALUE = 720, 150, 90
 ROW, GAP, TITLE = 22, 26, 30
+LEGEND = 280
+
+LINEAR = "0.1.0-linear"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +53,7 @@ class Colours:
     faint: str
     ours: str
     others: str
+    lines: tuple[str, ...]
 
 
 PANELS = (
@@ -85,20 +95,26 @@ PANELS = (
         (("headrace query", "Headrace"), ("spark.read.json", "spark.read.json")),
     ),
 )
-LIGHT = Colours("#1f2328", "#59636e", "#0969da", "#afb8c1")
-DARK = Colours("#f0f6fc", "#9198a1", "#4493f8", "#59636e")
+LIGHT_LINES = ("#0969da", "#bc4c00", "#1a7f37", "#8250df", "#bf3989")
+DARK_LINES = ("#4493f8", "#db6d28", "#3fb950", "#ab7df8", "#db61a2")
+LIGHT = Colours("#1f2328", "#59636e", "#0969da", "#afb8c1", LIGHT_LINES)
+DARK = Colours("#f0f6fc", "#9198a1", "#4493f8", "#59636e", DARK_LINES)
+
+
+def kept_questions(run: str, benchmark: str) -> dict[str, dict[str, Any]]:
+    """Return the questions of a benchmark of a kept run, by their labels."""
+    kept = json.loads((RUNS / f"{run}.json").read_text())
+    return {
+        question["label"]: question
+        for each in kept["benchmarks"]
+        if each["name"] == benchmark
+        for question in each["questions"]
+    }
 
 
 def medians(panel: Panel) -> list[tuple[str, float]]:
     """Look up the median of each bar in the kept run."""
-    kept: dict[str, Any] = json.loads((RUNS / f"{panel.run}.json").read_text())
-    (question,) = (
-        question
-        for benchmark in kept["benchmarks"]
-        if benchmark["name"] == panel.benchmark
-        for question in benchmark["questions"]
-        if question["label"] == panel.question
-    )
+    question = kept_questions(panel.run, panel.benchmark)[panel.question]
     found = {each["name"]: each for each in question["candidates"]}
     return [
         (shown, found[name]["summary"][panel.metric]["median"])
@@ -146,7 +162,11 @@ def picture(colours: Colours) -> str:
     for panel in PANELS:
         lines += panel_lines(panel, top, colours)
         top += TITLE + len(panel.bars) * ROW + GAP
-    height = top - GAP
+    return framed(lines, top - GAP)
+
+
+def framed(lines: Sequence[str], height: int) -> str:
+    """Return the file of a picture."""
     style = (
         'font-family="system-ui, -apple-system, Segoe UI, sans-serif" font-size="13"'
     )
@@ -156,11 +176,101 @@ def picture(colours: Colours) -> str:
     )
 
 
+def costs() -> dict[str, dict[int, float]]:
+    """Look up the CPU seconds of each work of the suite `linear`, by the size of the file."""
+    found: dict[str, dict[int, float]] = {}
+    for label, question in kept_questions(LINEAR, "linear").items():
+        (ours,) = question["candidates"]
+        work = label.rpartition(", ")[0]
+        cpu = ours["summary"]["cpu"]["median"]
+        found.setdefault(work, {})[question["size"]] = cpu
+    return found
+
+
+def costs_table() -> str:
+    """Write the costs as a table: CPU time, and CPU time for 1 GB at that rate."""
+    found = costs()
+    sizes = sorted(next(iter(found.values())))
+    rows = [
+        [
+            work,
+            *(
+                f"{seconds_text(by_size[size])} ({by_size[size] * 1e9 / size:.2f})"
+                for size in sizes
+            ),
+        ]
+        for work, by_size in found.items()
+    ]
+    return "\n".join(table(["CPU time", *map(bytes_text, sizes)], rows))
+
+
+def spread(wanted: Sequence[float], least: float) -> list[float]:
+    """Move values apart, downwards, so that `least` is between any two of them.
+
+    >>> spread([1, 2, 30], 10)
+    [1, 11, 30]
+    """
+    moved: list[float] = []
+    for value in wanted:
+        moved.append(max(value, moved[-1] + least) if moved else value)
+    return moved
+
+
+def plot(colours: Colours) -> str:
+    """Draw a line for each work: its CPU seconds for 1 GB, by the size of the file."""
+    found = costs()
+    rates = {
+        work: {size: cpu * 1e9 / size for size, cpu in by_size.items()}
+        for work, by_size in found.items()
+    }
+    sizes = sorted(next(iter(found.values())))
+    most = max(rate for by_size in rates.values() for rate in by_size.values())
+    left, right, top, bottom = 40, WIDTH - LEGEND, TITLE + 10, TITLE + 230
+    steps = log10(sizes[-1] / sizes[0]) or 1.0
+
+    def x(size: float) -> float:
+        return left + (right - left - 20) * log10(size / sizes[0]) / steps
+
+    def y(rate: float) -> float:
+        return bottom - (bottom - top) * rate / most
+
+    title = "CPU seconds for 1 GB, on one thread, by the size of the file"
+    lines = [text(0, 14, title, colours.text, ' font-weight="600"')]
+    for rate in range(int(most) + 1):
+        rule = f'stroke="{colours.others}" stroke-width="0.5"'
+        lines += [
+            f'<line x1="{left}" x2="{right}" y1="{y(rate):g}" y2="{y(rate):g}" {rule}/>',
+            text(left - 8, y(rate) + 4, str(rate), colours.faint, ' text-anchor="end"'),
+        ]
+    lines += [
+        text(
+            x(size),
+            bottom + 18,
+            bytes_text(size),
+            colours.faint,
+            ' text-anchor="middle"',
+        )
+        for size in sizes
+    ]
+    by_end = sorted(rates, key=lambda work: -rates[work][sizes[-1]])
+    places = spread([y(rates[work][sizes[-1]]) for work in by_end], 18)
+    for work, place, colour in zip(by_end, places, colours.lines, strict=True):
+        points = " ".join(f"{x(size):g},{y(rates[work][size]):g}" for size in sizes)
+        stroke = f'fill="none" stroke="{colour}" stroke-width="2"'
+        lines += [
+            f'<polyline points="{points}" {stroke}/>',
+            text(right + 4, place + 4, work, colour),
+        ]
+    return framed(lines, bottom + 30)
+
+
 def pictures() -> dict[Path, str]:
     """Return the pictures, each with where it belongs."""
     return {
         PICTURES / "speed-light.svg": picture(LIGHT),
         PICTURES / "speed-dark.svg": picture(DARK),
+        PICTURES / "linear-light.svg": plot(LIGHT),
+        PICTURES / "linear-dark.svg": plot(DARK),
     }
 
 

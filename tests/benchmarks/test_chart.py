@@ -5,7 +5,21 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from benchmarks.candidate import ROOT
-from benchmarks.chart import PANELS, medians, pictures
+from benchmarks.chart import (
+    DARK,
+    LIGHT,
+    PANELS,
+    costs,
+    costs_table,
+    medians,
+    picture,
+    pictures,
+    plot,
+    spread,
+)
+from benchmarks.suites import linear
+
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 def test_the_kept_pictures_are_drawn_from_the_kept_runs():
@@ -13,17 +27,38 @@ def test_the_kept_pictures_are_drawn_from_the_kept_runs():
         assert path.read_text() == drawn, "run `python -m benchmarks.chart`"
 
 
-def test_the_readme_shows_both():
+def test_the_readmes_show_all_pictures():
     readme = (ROOT / "README.md").read_text()
+    figures = (ROOT / "benchmarks/README.md").read_text()
     for path in pictures():
-        assert path.relative_to(ROOT).as_posix() in readme
+        name = path.relative_to(ROOT).as_posix()
+        shown = name in readme if "speed" in name else f"../{name}" in figures
+        assert shown, name
 
 
-@pytest.mark.parametrize("drawn", pictures().values(), ids=lambda _drawn: "picture")
-def test_every_bar_has_its_name_and_value(drawn):
-    root = ElementTree.fromstring(drawn)
-    bars = root.findall("{http://www.w3.org/2000/svg}rect")
-    assert len(bars) == sum(len(panel.bars) for panel in PANELS)
+@pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
+def test_every_bar_has_its_name_and_value(colours):
+    root = ElementTree.fromstring(picture(colours))
+    assert len(root.findall(f"{SVG}rect")) == sum(len(each.bars) for each in PANELS)
+
+
+@pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
+def test_every_query_has_a_line_with_a_point_for_each_size(colours):
+    root = ElementTree.fromstring(plot(colours))
+    lines = root.findall(f"{SVG}polyline")
+    assert len(lines) == len(costs()) == len(linear.LABELS)
+    sizes = {len(by_size) for by_size in costs().values()}
+    assert {len(line.attrib["points"].split()) for line in lines} == sizes
+    texts = {text.text for text in root.findall(f"{SVG}text")}
+    assert set(linear.LABELS) <= texts
+
+
+def test_labels_are_moved_apart():
+    assert spread([5, 6, 40, 50], 10) == [5, 15, 40, 50]
+
+
+def test_the_table_of_costs_is_that_of_the_kept_run():
+    assert costs_table() in (ROOT / "benchmarks/README.md").read_text()
 
 
 @pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel.title)
