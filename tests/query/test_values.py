@@ -91,7 +91,7 @@ def test_an_answer(query, document, expected):
     ("query", "document", "reason"),
     [
         ("$ as int", "1e400", "string 1e400 cannot be cast to int"),
-        ("$.sum(price)", [{"price": "12.50"}], "sum takes numbers and null, not string 12.50; make numbers of texts first, as in sum(price as float)"),
+        ("$.sum(price)", [{"price": "12.50"}], "sum takes numbers and null, not string 12.50; make numbers of texts first, as in sum(to_number(price))"),
         ("$.avg()", [1, True], "avg takes numbers and null, not bool true; count(...) counts what is true"),
         ("$.sum()", [[1]], "sum takes numbers and null, not array value"),
         ("[1e400].sum()", None, "is too large for sum"),

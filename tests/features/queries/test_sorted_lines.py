@@ -106,6 +106,8 @@ def test_more_rows_than_fit_are_sorted(tmp_path):
         result = dataset.query("$.rows().sort(-id).map(id)", memory="1MiB", threads=2)
         assert result.to_list() == sorted(numbers, reverse=True)
         assert result.stats.rows == 100_000
+        # A batch is added before the limit is compared.
+        assert result.stats.work.memory < 3 << 20
         with pytest.raises(HeadraceError, match="--memory"):
             dataset.query("$.rows().sort(-id).len()", memory="1MiB").to_list()
 

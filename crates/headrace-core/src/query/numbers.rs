@@ -112,7 +112,7 @@ pub(super) fn addend<'r>(element: Value<'r>, builtin: &str, arena: &'r Bump) -> 
         return Err(Fault::new(format!("{shown} is too large for {builtin}")));
     }
     let cure = match value.kind() {
-        Kind::String => "; make numbers of texts first, as in sum(price as float)",
+        Kind::String => "; make numbers of texts first, as in sum(to_number(price))",
         Kind::Bool => "; count(...) counts what is true",
         _ => "",
     };
@@ -124,8 +124,8 @@ pub(super) fn unlike(one: Kind, other: Kind, builtin: &str) -> Fault {
     let (low, high) = if one < other { (one, other) } else { (other, one) };
     let (low, high) = (low.with_article(), high.with_article());
     Fault::new(format!(
-        "{builtin} compares values of one kind, not {low} and {high}; cast them, as in \
-         max(price as float), or keep one kind, as in filter(price is number)"
+        "{builtin} compares values of one kind, not {low} and {high}; convert them, as in \
+         max(to_number(price)), or keep one kind, as in filter(price is number)"
     ))
 }
 

@@ -49,6 +49,8 @@ def sorted_lines(
     run: QueryRun, plan: StreamPlan, order: OrderPlan, form: LineForm
 ) -> Iterator[bytes]:
     """Yield the lines of the answer of a plan that sorts."""
+    from headrace.engines.query.threads import HELD_AHEAD
+
     run.request_lanes(plan.source, [plan.lanes])
     rows = partial(
         run.keyed_rows,
@@ -61,12 +63,16 @@ def sorted_lines(
     )
     memory = max(run.options.max_memory - run.held, 0)
     aborts = run.options.on_error == "abort"
+    ahead = run.options.threads * HELD_AHEAD
+    sharing = None
+    if run.options.threads > 1 and memory >= 2 * ahead:
+        memory -= ahead
+        sharing = Sharing(
+            lambda cancel: [SortQuery(rows, END, aborts=aborts, cancel=cancel)],
+            lines=False,
+            limit=None,
+        )
     query = SortQuery(rows, memory, run.options.threads, aborts=aborts)
-    sharing = Sharing(
-        lambda cancel: [SortQuery(rows, END, aborts=aborts, cancel=cancel)],
-        lines=False,
-        limit=None,
-    )
     for _ in run.streams.scan([query], scan_of(plan, None), sharing):
         pass
     if query.failed is not None:

@@ -58,6 +58,9 @@ _SHARES_AHEAD = 2
 _LINES_AHEAD, _PARTS_AHEAD = 16, 4
 """The number of results of a share that wait for their turn: all lines of one that is small."""
 
+HELD_AHEAD = _SHARES_AHEAD * (_PARTS_AHEAD + 1) * _HELD_BYTES
+"""About how much the results of a thread hold at most, beside the queries that they are merged into."""
+
 _BATCH_ROWS, _BATCH_BYTES = 1 << 16, 1 << 19
 
 _PATIENCE = 0.1
