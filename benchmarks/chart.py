@@ -18,6 +18,7 @@ from xml.sax.saxutils import escape
 
 from benchmarks.candidate import ROOT, Metric
 from benchmarks.report import LABELS, table
+from benchmarks.suites.engine import on
 from benchmarks.units import bytes_text, seconds_text
 
 if TYPE_CHECKING:
@@ -35,7 +36,10 @@ LINEAR = "0.1.0-linear"
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One question of a kept run; `bars` are its candidates, each with the name shown."""
+    """One question of a kept run; `bars` are its candidates, each with the name shown.
+
+    `{size}` in the title stands for the size of the file.
+    """
 
     title: str
     run: str
@@ -56,22 +60,37 @@ class Colours:
     lines: tuple[str, ...]
 
 
+def engines(threads: int) -> tuple[tuple[str, str], ...]:
+    """Return the bars of the engines on a number of threads."""
+    return tuple(
+        (on(name, threads), name) for name in ("Headrace", "qj", "DuckDB", "Polars")
+    )
+
+
 PANELS = (
     Panel(
-        "One field of 1 GB, rows of 50 fields, one thread",
-        "0.1.0-query",
-        "query",
-        "one field, wide rows",
+        "One field of {size}, rows of 50 fields, one thread",
+        "0.1.0-engine",
+        "engine",
+        "one field, wide",
         "cpu",
-        (("headrace", "Headrace"), ("DuckDB", "DuckDB"), ("Polars", "Polars")),
+        engines(1),
     ),
     Panel(
-        "Join 5 million orders with 500,000 customers, one thread",
-        "0.1.0-keys",
-        "joins",
-        "orders with their customers",
+        "1 % of the rows of {size}, rows of 6 fields, two threads",
+        "0.1.0-engine",
+        "engine",
+        "1 % of the rows, narrow",
+        "time",
+        engines(2),
+    ),
+    Panel(
+        "Count and sum by 7 groups of {size}, rows of 6 fields, one thread",
+        "0.1.0-engine",
+        "engine",
+        "count and sum by 7 groups, narrow",
         "cpu",
-        (("headrace", "Headrace"), ("DuckDB", "DuckDB"), ("Polars", "Polars")),
+        engines(1),
     ),
     Panel(
         "One row of a file of 100 MB by its number",
@@ -112,9 +131,20 @@ def kept_questions(run: str, benchmark: str) -> dict[str, dict[str, Any]]:
     }
 
 
+def kept_question(panel: Panel) -> dict[str, Any]:
+    """Look up the question of a panel in its kept run."""
+    return kept_questions(panel.run, panel.benchmark)[panel.question]
+
+
+def title_of(panel: Panel) -> str:
+    """Return the title, with the size of the file."""
+    size = kept_question(panel)["size"]
+    return panel.title if size is None else panel.title.format(size=bytes_text(size))
+
+
 def medians(panel: Panel) -> list[tuple[str, float]]:
     """Look up the median of each bar in the kept run."""
-    question = kept_questions(panel.run, panel.benchmark)[panel.question]
+    question = kept_question(panel)
     found = {each["name"]: each for each in question["candidates"]}
     return [
         (shown, found[name]["summary"][panel.metric]["median"])
@@ -131,7 +161,7 @@ def panel_lines(panel: Panel, top: int, colours: Colours) -> list[str]:
     """Draw one panel below `top`."""
     metric = LABELS[panel.metric]
     lines = [
-        text(0, top + 14, panel.title, colours.text, ' font-weight="600"'),
+        text(0, top + 14, title_of(panel), colours.text, ' font-weight="600"'),
         text(WIDTH, top + 14, metric, colours.faint, ' text-anchor="end"'),
     ]
     bars = medians(panel)

@@ -1,5 +1,6 @@
 """The charts of the README are drawn from the kept runs."""
 
+import re
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -9,6 +10,7 @@ from benchmarks.chart import (
     DARK,
     LIGHT,
     PANELS,
+    RUNS,
     costs,
     costs_table,
     medians,
@@ -20,6 +22,11 @@ from benchmarks.chart import (
 from benchmarks.suites import linear
 
 SVG = "{http://www.w3.org/2000/svg}"
+
+
+def tables(text):
+    """Return the tables of a Markdown file."""
+    return [found.rstrip() for found in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)]
 
 
 def test_the_kept_pictures_are_drawn_from_the_kept_runs():
@@ -57,8 +64,11 @@ def test_labels_are_moved_apart():
     assert spread([5, 6, 40, 50], 10) == [5, 15, 40, 50]
 
 
-def test_the_table_of_costs_is_that_of_the_kept_run():
-    assert costs_table() in (ROOT / "benchmarks/README.md").read_text()
+def test_the_tables_of_the_queries_are_those_of_the_kept_runs():
+    figures = (ROOT / "benchmarks/README.md").read_text()
+    cpu, time = tables((RUNS / "0.1.0-engine.md").read_text())[:2]
+    for expected in (cpu, time, costs_table()):
+        assert expected in figures
 
 
 @pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel.title)
