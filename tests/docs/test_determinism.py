@@ -66,15 +66,15 @@ def test_an_estimate_is_the_same_in_every_process(folder):
     path = folder / "distinct.jsonl"
     path.write_text("".join(f"{n}\n" for n in range(20_000)))
     command = [sys.executable, "-m", "headrace", "query"]
-    told = {
+    estimates = {
         subprocess.check_output(
             [*command, "$.rows().approx_count_distinct()", str(path)],
             env=os.environ | {"PYTHONHASHSEED": seed},
         )
         for seed in ("1", "2")
     }
-    assert len(told) == 1
-    assert told.pop() != b"20000\n", "it is no estimate, so this shows nothing"
+    assert len(estimates) == 1
+    assert estimates.pop() != b"20000\n", "it is no estimate, so this shows nothing"
 
 
 BAD = [b"{", b'{"a": yes}', b'"\\ud800"', b'{"b": "\xff"}', b"[" * 300 + b"]" * 300]

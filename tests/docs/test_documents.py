@@ -2,7 +2,7 @@
 
 Every fenced block of every document is of a kind that is listed here. A ``console``
 block is a session, ``console same`` one whose commands print the same; with
-``jq-1.6`` behind it, jq is only asked in that version. A ``json`` or ``text`` block
+``jq-1.6`` behind it, jq runs only in that version. A ``json`` or ``text`` block
 that names a file is that file. ``python`` is a session of Python's. A ``mermaid`` block
 is what a command of the document writes to the file that the block names.
 """
@@ -118,8 +118,8 @@ def jq_version():
     """Return the version of jq on this machine, as a document would name it."""
     if shutil.which("jq") is None:
         return None
-    told = subprocess.check_output(["jq", "--version"], text=True)
-    return re.match(r"jq-\d+\.\d+", told)[0]
+    printed = subprocess.check_output(["jq", "--version"], text=True)
+    return re.match(r"jq-\d+\.\d+", printed)[0]
 
 
 def is_asked(command, block):
