@@ -590,6 +590,14 @@ def test_a_slice_decodes_only_its_own_rows(write):
         ds[0:12:5]
 
 
+@pytest.mark.parametrize(
+    "rows", [slice(1, 3, 0), slice(None, None, 0), slice(-2, None, 0)]
+)
+def test_a_step_of_zero_is_refused_as_by_a_list(write, rows):
+    with pytest.raises(ValueError, match="slice step cannot be zero"):
+        headrace.open(write(b"1\n2\n3\n"))[rows]
+
+
 @pytest.mark.parametrize("far", [2**63, 2**64, 10**30])
 def test_row_numbers_far_beyond_the_file(write, far):
     ds = headrace.open(write(b"1\n2\n"))

@@ -179,6 +179,9 @@ class Dataset(Closing, Sequence[T_co]):
 
     def _slice(self, index: slice) -> list[T_co]:
         start, stop, step = index.start, index.stop, index.step
+        if step == 0:
+            # As a list says it.
+            raise ValueError("slice step cannot be zero")
         from_the_end = start is not None and -_NEAR_END <= start < 0
         if from_the_end and (stop, step) == (None, None):
             return self.tail(-start)
