@@ -197,16 +197,30 @@ def test_stats_have_the_work_beside_the_counts(headrace, people):
     assert all(event[name] >= 0 for name in event if name.endswith("seconds"))
 
 
-def test_a_plan_is_printed_with_what_a_run_measured(headrace, people, tmp_path):
-    out = tmp_path / "out.jsonl"
+def test_a_plan_is_printed_with_what_a_run_measured(headrace, people):
     command = ("query", "--explain", "--analyze", "$.rows().filter(age > 2)", people)
-    done = headrace(*command, "--out", out)
+    done = headrace(*command)
     first, each, last, run = done.out.decode().splitlines()
     assert first.startswith("all rows, from the first to the last  [4 rows, 1 blank, ")
     assert each.endswith(".filter(age > 2)  [3 -> 1]")
     assert last.endswith("  [1 element]")
     assert run.endswith(" 1 line of output, 0 B held at most")
-    assert (done.code, out.exists()) == (0, False)
+    assert done.code == 0
+
+
+@pytest.mark.parametrize(
+    ("flags", "named"),
+    [
+        (("--out", "answers.jsonl"), "--out"),
+        (("--format", "csv"), "--format"),
+        (("--raw",), "--raw"),
+        (("--stats", "--analyze"), "--stats"),
+    ],
+)
+def test_flags_about_answers_are_refused_beside_explain(headrace, people, flags, named):
+    done = headrace("query", "--explain", *flags, "age", people)
+    assert (done.code, done.out) == (2, b"")
+    assert f"so {named}" in done.err or f"(or {named}" in done.err
 
 
 def test_analyze_needs_explain_and_this_process(headrace, people):

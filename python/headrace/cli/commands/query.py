@@ -178,11 +178,7 @@ def run(options: Namespace, console: Console) -> int:
 
     take_query(options)
     choose_format(options)
-    if options.analyze and not options.explain:
-        raise UsageError(
-            "--analyze measures the steps that --explain prints: write --explain "
-            "--analyze, or --stats for the times of a run that prints its answers"
-        )
+    _check_explain(options)
     if options.explain and not (options.files or options.analyze):
         _explain(options, console)
         return 0
@@ -237,6 +233,24 @@ def _swapped(options: Namespace, error: SourceNotFoundError) -> HeadraceError:
         f"{error.path}: no such file; the query comes before the files: "
         f"headrace query {error.path!r} {options.query}"
     )
+
+
+def _check_explain(options: Namespace) -> None:
+    """Refuse --analyze without --explain, and flags about answers beside it: it prints none."""
+    if options.analyze and not options.explain:
+        raise UsageError(
+            "--analyze measures the steps that --explain prints: write --explain "
+            "--analyze, or --stats for the times of a run that prints its answers"
+        )
+    if not options.explain:
+        return
+    flags = {"out": "--out", "format": "--format (or --raw, --tsv)", "stats": "--stats"}
+    for name, flag_text in flags.items():
+        if getattr(options, name):
+            raise UsageError(
+                f"--explain prints the plan and no answers, so {flag_text} means nothing "
+                "beside it; --explain --analyze prints the plan with what was measured"
+            )
 
 
 def _explain(options: Namespace, console: Console) -> None:
