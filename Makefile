@@ -51,13 +51,16 @@ test: need-java setup
 test-core: check-core
 	cargo test -q --locked -p headrace-core --profile ci
 
-# Of the package, by the tests of `make test` and by the processes that they start. Interrupts at any
-# moment also come while coverage.py holds its lock, and it waits for it forever.
-INTERRUPTS := tests/store/shards/test_shard_commit.py::test_an_interrupt_at_any_moment_leaves_one_whole_set_and_no_lock
+# Of the package, by the tests of `make test` and by the processes that they start. Interrupts also
+# come while coverage.py holds its lock, and it waits for it forever; it imports heavy modules itself.
+SHARD_COMMIT := tests/store/shards/test_shard_commit.py
+NOT_MEASURED := $(SHARD_COMMIT)::test_an_interrupt_at_any_moment_leaves_one_whole_set_and_no_lock \
+	$(SHARD_COMMIT)::test_an_interrupt_leaves_the_old_set_and_no_litter \
+	tests/cli/test_app.py::test_the_version_needs_nothing_heavy
 coverage: need-java setup $(CLASSES)
 	rm -rf target/coverage
 	$(BIN)/coverage run -m pytest -q -n 2 --dist loadgroup --no-loadscope-reorder -m "not sweep" --timeout 600 \
-		--deselect $(INTERRUPTS)
+		$(NOT_MEASURED:%=--deselect %)
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage json -q -o target/coverage/report.json
 	@$(BIN)/python -c 'import json; t = json.load(open("target/coverage/report.json"))["totals"]; \
