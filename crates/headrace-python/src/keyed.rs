@@ -190,12 +190,6 @@ impl SortedLines {
     fn held(&self) -> u64 {
         self.lock().held_bytes()
     }
-
-    /// How many bytes were written to a file.
-    #[getter]
-    fn spilled_bytes(&self) -> u64 {
-        self.lock().spilled_bytes()
-    }
 }
 
 impl SortedLines {

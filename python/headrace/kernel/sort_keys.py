@@ -151,11 +151,6 @@ class SortedLines:
         """How many bytes are in memory."""
         return self._native.held
 
-    @property
-    def spilled_bytes(self) -> int:
-        """How many bytes were written to a file."""
-        return self._native.spilled_bytes
-
 
 def _divided(
     refusals: list[tuple[tuple[int, int, tuple[int, int] | None, str], bool]],

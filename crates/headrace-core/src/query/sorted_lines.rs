@@ -64,11 +64,6 @@ impl SortedLines {
         self.held_bytes
     }
 
-    /// How many bytes were written to a file.
-    pub fn spilled_bytes(&self) -> u64 {
-        self.written
-    }
-
     /// Add the lines of another, none of which were written to a file, behind those that are here.
     ///
     /// # Errors
