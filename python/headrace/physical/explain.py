@@ -21,7 +21,7 @@ from headrace.logical.stream_plan import (
     ZipStage,
 )
 from headrace.logical.stream_planner import plan_source, plan_stream
-from headrace.physical.query_plan import lanes
+from headrace.physical.query_plan import lanes, reads_place
 from headrace.record import field, record, replace
 
 if TYPE_CHECKING:
@@ -145,7 +145,9 @@ def explain_tree(
         trees = [plan.tree]
     else:
         first = measured_line(_first(plan), main.scan)
-        lines = [drawn(first, _steps(plan, main, indexes=indexes))]
+        spills = not reads_place(tree)
+        steps = _steps(plan, main, indexes=indexes, spills=spills)
+        lines = [drawn(first, steps)]
         trees = list(_programs(plan))
     questions = {name: node for each in trees for name, node in lifted(each)[1].items()}
     for name, question in questions.items():
@@ -154,7 +156,7 @@ def explain_tree(
         if read.reduction == "lines":
             read = replace(read, reduction="collect")
         what = f"beforehand: {unparse(question)}, {_first(read)}"
-        steps = _steps(read, part, indexes=indexes)
+        steps = _steps(read, part, indexes=indexes, spills=False)
         lines.append(drawn(measured_line(what, part.scan), steps))
     return "\n".join(lines)
 
@@ -178,7 +180,10 @@ def _fields(fields: Fields) -> Iterator[str]:
         yield f"fields that are read: {', '.join(sorted(fields))}"
 
 
-def _steps(plan: StreamPlan, measured: Measured, *, indexes: bool) -> Iterator[str]:
+def _steps(
+    plan: StreamPlan, measured: Measured, *, indexes: bool, spills: bool
+) -> Iterator[str]:
+    """Yield the steps of a plan; `spills`: a sort of its elements may use a file."""
     yield from _fields(lanes(plan).fields)
     found_by = key_filter.of_stream(plan) if indexes else None
     if found_by is not None:
@@ -186,7 +191,7 @@ def _steps(plan: StreamPlan, measured: Measured, *, indexes: bool) -> Iterator[s
     for number, stage in enumerate(plan.stages):
         yield measured_line(_stage(stage, indexes=indexes), measured.passed(number))
     needed = "" if plan.limit is None else f"; {plan.limit} at most are needed"
-    if _sorts_lines(plan):
+    if spills and _sorts_lines(plan):
         reduction = "sorted; what does not fit into --memory is in a temporary file"
     elif plan.prune is None:
         reduction = _REDUCTIONS[plan.reduction] + _of_groups(plan) + needed

@@ -261,7 +261,7 @@ def _planned(
     else:
         main = planner.all_rows(plan)
     trees = [tree for tree in (given, chosen, key) if tree is not None]
-    places = any(map(_reads_place, trees))
+    places = any(map(reads_place, trees))
     names = tuple(sources.items())
     return QueryPlan(
         main,
@@ -339,7 +339,7 @@ PLACES = frozenset({"input_file", "input_line", "input_row"})
 """Functions of the place of a row."""
 
 
-def _reads_place(tree: ast.Node) -> bool:
+def reads_place(tree: ast.Node) -> bool:
     """Whether a query reads the place of its rows."""
     for node in traversal.walk(tree):
         match node:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import headrace
 from headrace.errors import HeadraceError, QueryFailedError
+from headrace.physical.explain import explain
 from tests.examples import often
 from tests.features.queries.test_divided_queries import BAD, FEW_ROWS
 from tests.features.queries.test_query_modes import ROWS
@@ -123,3 +124,17 @@ def test_a_stage_behind_the_sort_that_fails_is_an_error_of_any_file(tmp_path):
             QueryFailedError, match=r"zero \(.*fails.jsonl: byte 500000\)"
         ):
             dataset.query("$.rows().sort(id).map(4 / id)", memory="100KiB").to_list()
+
+
+@pytest.mark.parametrize(
+    ("query", "way"),
+    [
+        ("$.rows().sort(k)", "temporary file"),
+        ("$.rows().sort(k).map(input_line())", "held in memory"),
+        ("{a: $.rows().sort(k), b: $.rows().count()}", "held in memory"),
+    ],
+)
+def test_the_plan_names_a_temporary_file_only_where_one_may_be_used(query, way):
+    plan = explain(query)
+    assert way in plan
+    assert ("temporary file" in plan) == (way == "temporary file")
