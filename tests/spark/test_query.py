@@ -322,12 +322,11 @@ def test_answers_do_not_stay_in_the_heap_of_the_driver(spark, tmp_path):
     with headrace.open(path, index=False) as dataset:
         run_query = run_of(dataset, "{id, text, again: id}", "8MiB")
         run_query("spark")
-        size = path.stat().st_size
         before = used()
-        for _ in range(3):
+        for _ in range(6):
             run_query("spark")
-        # Each answer would stay in memory.
-        assert used() - before < size
+        # Each answer would stay in memory. What else the driver holds, it may free later.
+        assert until(lambda: used() - before < 3 * path.stat().st_size)
 
 
 def test_an_abandoned_result_ends_its_job(spark):

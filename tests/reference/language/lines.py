@@ -165,7 +165,7 @@ def _arguments(path):
 
 
 MADE_OF = {"sum", "avg", "min", "max"}
-REDUCING = MADE_OF | {"count", "count_by", "first", "last", "find", "any"}
+REDUCING = MADE_OF | {"all", "any", "count", "count_by", "find", "first", "last"}
 KEYED = {"group_by", "index_by", "max_by", "min_by", "partition", "sort", "sort_by"}
 COUNTING = {"take", "skip", "drop"}
 WHOLE = {"sort", "sort_by", "reverse", "flatten"}
@@ -344,6 +344,8 @@ class Stream:
             return sum(holds for _line, _value, holds in tested)
         if step.name == "any":
             return any(holds for _line, _value, holds in tested)
+        if step.name == "all":
+            return all(holds for _line, _value, holds in tested)
         return next((value for _line, value, holds in tested if holds), None)
 
 
