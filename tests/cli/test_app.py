@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.cli.registry import COMMANDS, load
+from headrace.cli.registry import COMMANDS, examples, load
 
 NAMES = [entry.name for entry in COMMANDS]
 
@@ -61,7 +61,7 @@ def test_help_shows_examples_and_every_argument(headrace, name):
     assert headrace("help", *name.split()) == outcome
     text = outcome.out.decode()
     command = load(next(entry for entry in COMMANDS if entry.name == name))
-    for example in command.EXAMPLES:
+    for example in examples(command):
         assert f"  {example.line}\n      {example.does}\n" in text
     for argument in command.ARGUMENTS:
         for flag in argument.flags:

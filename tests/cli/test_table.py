@@ -18,7 +18,7 @@ from headrace.cli.argument import build
 from headrace.cli.events import EVENTS, EventName
 from headrace.cli.flags import COMMON
 from headrace.cli.help.reference import reference
-from headrace.cli.registry import COMMANDS, load
+from headrace.cli.registry import COMMANDS, EXAMPLE, examples, load
 from tests.docs.markdown import words_of
 
 ROOT = Path(__file__).parents[2]
@@ -38,7 +38,8 @@ def test_every_command_has_one_entry_and_one_module():
 @pytest.mark.parametrize("entry", COMMANDS, ids=NAMES)
 def test_a_command_is_complete(entry):
     command = load(entry)
-    assert command.EXAMPLES
+    assert examples(command)
+    assert not EXAMPLE.sub("", command.EXAMPLES).strip()
     assert callable(command.run)
     assert entry.summary[0].islower()
     assert not entry.summary.endswith(".")
@@ -63,7 +64,7 @@ def test_the_reference_is_up_to_date():
 EXAMPLES = [
     example.line
     for entry in COMMANDS
-    for example in load(entry).EXAMPLES
+    for example in examples(load(entry))
     if entry.name not in ("demo", "pipeline run")  # they need Spark
 ]
 ON_SPARK = [line for line in EXAMPLES if "--engine spark" in line]

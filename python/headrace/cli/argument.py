@@ -18,6 +18,7 @@ from keyword import iskeyword
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, TypeAlias
 
+from headrace.cli.registry import examples
 from headrace.errors import UsageError
 from headrace.store.files.units import parse_duration, parse_size, parse_time
 
@@ -350,9 +351,8 @@ def build(entry: Entry, command: Command) -> ArgumentParser:
 def _paragraphs(entry: Entry, command: Command) -> Iterable[str]:
     """Yield the paragraphs above the list of options; the examples come first."""
     yield f"{entry.summary[0].upper()}{entry.summary[1:]}."
-    if command.EXAMPLES:
-        lines = [f"  {line}\n      {does}" for line, does in command.EXAMPLES]
-        yield "\n".join(["examples:", *lines])
+    lines = [f"  {line}\n      {does}" for line, does in examples(command)]
+    yield "\n".join(["examples:", *lines])
     if command.ABOUT:
         yield command.ABOUT
 

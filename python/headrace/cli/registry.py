@@ -7,6 +7,7 @@ only the module of the command that runs is imported.
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
@@ -24,6 +25,10 @@ class Entry(NamedTuple):
     summary: str
 
 
+EXAMPLE = re.compile(r"^(\S.*?)\s+# (.+)\n", re.MULTILINE)
+"""A command line and, behind ``#`` or on the next line, what it does."""
+
+
 class Example(NamedTuple):
     """A command line and what it does. The tests run it."""
 
@@ -37,7 +42,9 @@ class Command(Protocol):
     ABOUT: str
     """Paragraphs of the help, after the summary and the examples."""
 
-    EXAMPLES: tuple[Example, ...]
+    EXAMPLES: str
+    """Command lines, each with what it does as a comment."""
+
     ARGUMENTS: tuple[Argument, ...]
 
     def run(self, options: Namespace, console: Console) -> int:
@@ -115,6 +122,11 @@ def group(word: str) -> list[Entry]:
 def first_words() -> list[str]:
     """Return the words that may follow ``headrace``."""
     return list(dict.fromkeys(entry.name.split()[0] for entry in COMMANDS))
+
+
+def examples(command: Command) -> list[Example]:
+    """Return the examples of a command."""
+    return [Example(*found) for found in EXAMPLE.findall(command.EXAMPLES)]
 
 
 def load(entry: Entry) -> Command:

@@ -1,17 +1,10 @@
 """``headrace completions``: print the completion script of a shell."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from argparse import Namespace
 
 from headrace.cli.argument import Argument
+from headrace.cli.console import Console
 from headrace.cli.help.completions import SHELLS
-from headrace.cli.registry import Example
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from headrace.cli.console import Console
 
 ABOUT = """\
 The script completes commands, options, their values and file names. It is generated
@@ -21,7 +14,9 @@ from the table of commands of this version, and starts no other program.
     zsh    source <(headrace completions zsh)            in ~/.zshrc, after compinit
     fish   headrace completions fish | source            in config.fish"""
 
-EXAMPLES = (Example("source <(headrace completions bash)", "complete in this bash"),)
+EXAMPLES = """\
+source <(headrace completions bash)  # complete in this bash
+"""
 
 ARGUMENTS = (
     Argument("shell", "choice", "the shell to make it for", choices=tuple(SHELLS)),

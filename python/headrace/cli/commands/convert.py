@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from headrace.cli.argument import FILES
 from headrace.cli.console import Console, ending_cleanly
 from headrace.cli.flags import BAD_ROWS, flag
-from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -25,14 +24,12 @@ A value that is not JSON ends the command; the message names its file, line and 
 error or in --errors FILE. The file of --out appears when it is complete, compressed as its
 name says (.gz, .zst, .bz2, .xz)."""
 
-EXAMPLES = (
-    Example("headrace convert app.json -o later.jsonl.zst", "one array, as lines"),
-    Example("headrace convert --keep-arrays app.json", "an array stays a line"),
-    Example(
-        "headrace convert --errors bad.jsonl --stats app.json",
-        "bad values to a file, and how many there are",
-    ),
-)
+EXAMPLES = """\
+headrace convert app.json -o later.jsonl.zst  # one array, as lines
+headrace convert --keep-arrays app.json  # an array stays a line
+headrace convert --errors bad.jsonl --stats app.json
+    # bad values to a file, and how many there are
+"""
 
 ARGUMENTS = (
     FILES,

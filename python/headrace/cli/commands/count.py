@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from headrace.cli.argument import FILES
 from headrace.cli.flags import ENGINE, READING, TIMES, flag
-from headrace.cli.registry import Example
 from headrace.errors import HeadraceError
 
 if TYPE_CHECKING:
@@ -23,15 +22,13 @@ command writes FILE.ckpt, which has the place of every thousandth line, so that 
 by number; --no-index writes none. With --engine spark, tasks of Spark count, on this machine
 or on the cluster at --master."""
 
-EXAMPLES = (
-    Example("headrace count app.jsonl", "the number of lines"),
-    Example("headrace count --per-file 'logs/*.jsonl'", "the number for each file"),
-    Example(
-        "headrace count --stats logs", "also how many are bad, and the first bad ones"
-    ),
-    Example("headrace count --engine spark logs", "with tasks of Spark"),
-    Example("gzip -dc app.jsonl.gz | headrace count", "of standard input"),
-)
+EXAMPLES = """\
+headrace count app.jsonl  # the number of lines
+headrace count --per-file 'logs/*.jsonl'  # the number for each file
+headrace count --stats logs  # also how many are bad, and the first bad ones
+headrace count --engine spark logs  # with tasks of Spark
+gzip -dc app.jsonl.gz | headrace count  # of standard input
+"""
 
 ARGUMENTS = (
     FILES,

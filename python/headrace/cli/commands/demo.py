@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from headrace.cli.argument import Argument
 from headrace.cli.flags import flag
-from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -23,10 +22,10 @@ without an end. The demo reads it with the row commands and with Spark, then run
 pipeline over it, DIR/events.toml, and queries its output. Each answer is compared with
 the data; the exit code is 1 if one differs."""
 
-EXAMPLES = (
-    Example("headrace demo", "write ./headrace-demo and read it, also with Spark"),
-    Example("headrace demo --no-spark", "where there is no Java"),
-)
+EXAMPLES = """\
+headrace demo  # write ./headrace-demo and read it, also with Spark
+headrace demo --no-spark  # where there is no Java
+"""
 
 ARGUMENTS = (
     Argument(

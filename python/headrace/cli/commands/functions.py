@@ -1,26 +1,19 @@
 """``headrace functions``: list and explain the functions of the query language."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from argparse import Namespace
 
 from headrace.cli.argument import Argument
-from headrace.cli.registry import Example
+from headrace.cli.console import Console
 from headrace.errors import UsageError
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from headrace.cli.console import Console
 
 ABOUT = """\
 Without a name, prints every function on a line; with a name, its description and examples.
 docs/functions.md has all of them."""
 
-EXAMPLES = (
-    Example("headrace functions", "all functions"),
-    Example("headrace functions unique_by", "one function, with examples"),
-)
+EXAMPLES = """\
+headrace functions  # all functions
+headrace functions unique_by  # one function, with examples
+"""
 
 ARGUMENTS = (
     Argument(

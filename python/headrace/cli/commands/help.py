@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.cli.argument import Argument, build
-from headrace.cli.registry import COMMANDS, Example, find, first_words, group, load
+from headrace.cli.registry import COMMANDS, find, first_words, group, load
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 ABOUT = ""
 
-EXAMPLES = (
-    Example("headrace help", "list the commands"),
-    Example("headrace help tail", "everything about tail"),
-)
+EXAMPLES = """\
+headrace help  # list the commands
+headrace help tail  # everything about tail
+"""
 
 ARGUMENTS = (
     Argument(

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Literal
 from headrace.cli.argument import FILE, FILES
 from headrace.cli.console import Console, counted, ending_cleanly
 from headrace.cli.flags import BAD_ROWS, READING, flag
-from headrace.cli.registry import Example
 from headrace.errors import UsageError
 from headrace.store.files.units import format_size
 
@@ -36,28 +35,18 @@ are the same. With --right-index and --require-index, the index is used if it ca
 A line of either side that is not JSON ends the command; --on-error skip leaves such lines out
 and counts them. Blank lines are left out."""
 
-EXAMPLES = (
-    Example(
-        "headrace join users.jsonl --left-on id --right-on id app.jsonl",
-        "each row with the fields of its user",
-    ),
-    Example(
-        "headrace head app.jsonl | headrace join users.jsonl --on id --how left",
-        "also rows that have no user",
-    ),
-    Example(
-        "headrace join app.jsonl --on id --target events --pick level,ms users.jsonl",
-        "all events of a user in one array",
-    ),
-    Example(
-        "headrace join app.jsonl --on id --prefix app_ --indicator found users.jsonl",
-        "fields with other names, and whether there was a match",
-    ),
-    Example(
-        "headrace join app.jsonl --on id --require-index --explain users.jsonl",
-        "the plan of a join with the index of app.jsonl",
-    ),
-)
+EXAMPLES = """\
+headrace join users.jsonl --left-on id --right-on id app.jsonl
+    # each row with the fields of its user
+headrace head app.jsonl | headrace join users.jsonl --on id --how left
+    # also rows that have no user
+headrace join app.jsonl --on id --target events --pick level,ms users.jsonl
+    # all events of a user in one array
+headrace join app.jsonl --on id --prefix app_ --indicator found users.jsonl
+    # fields with other names, and whether there was a match
+headrace join app.jsonl --on id --require-index --explain users.jsonl
+    # the plan of a join with the index of app.jsonl
+"""
 
 ARGUMENTS = (
     FILE._replace(name="right", help=f"the right side: {FILE.help}", metavar="RIGHT"),

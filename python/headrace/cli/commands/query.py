@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from headrace.api.formats import FORMATS
 from headrace.cli.argument import FILES, Argument
 from headrace.cli.flags import BAD_ROWS, ENGINE, READING, TIMES, flag
-from headrace.cli.registry import Example
 from headrace.errors import HeadraceError, SourceNotFoundError, UsageError
 from headrace.kernel.values import parse
 from headrace.record import field_names
@@ -75,48 +74,28 @@ rows, for joins and look-ups, and $ the array of all rows of FILE. Without a FIL
 source called main, or the first one. If standard input is a pipe or a file, it could be $
 too: write - for it, or call a source main."""
 
-EXAMPLES = (
-    Example("headrace query '$.id' app.jsonl", "one field of each row"),
-    Example(
-        """headrace query '{id, level} if ms > 500 else null' app.jsonl""",
-        "some fields of some rows",
-    ),
-    Example(
-        """headrace query --matches 'level == "error"' app.jsonl.gz""",
-        "whole rows, byte for byte except for space around them",
-    ),
-    Example("headrace query '$.rows().count_by(level)' app.jsonl", "about all rows"),
-    Example("headrace query --stream '$.sum(ms)' app.jsonl", "the same, another way"),
-    Example("headrace query --explain '$.rows().sort(id).take(3)'", "the plan"),
-    Example(
-        "headrace query --explain --analyze '$.rows().sort(id).take(3)' app.jsonl",
-        "the plan, with the rows, bytes and seconds of each step",
-    ),
-    Example(
-        "headrace query '$.lookup(@users, on: user == id)' app.jsonl "
-        "--name users=users.jsonl",
-        "with the fields of another file",
-    ),
-    Example(
-        "headrace query --engine spark '$.rows().sum(ms)' logs/",
-        "with tasks of Spark, on all cores",
-    ),
-    Example(
-        "headrace query --reverse --limit 3 '$' app.jsonl", "the newest rows first"
-    ),
-    Example(
-        "headrace query --stream '$.sum(qty)' trades --since -15m",
-        "about the last 15 minutes of a log",
-    ),
-    Example(
-        "headrace query '{id, ms}' --format table app.jsonl", "aligned, for people"
-    ),
-    Example("headrace query '{id, ms}' --format csv app.jsonl", "for a spreadsheet"),
-    Example(
-        "headrace query '$' --out later.jsonl.zst --errors bad.jsonl app.jsonl",
-        "to a file, bad rows to another",
-    ),
-)
+EXAMPLES = """\
+headrace query '$.id' app.jsonl  # one field of each row
+headrace query '{id, level} if ms > 500 else null' app.jsonl  # some fields of some rows
+headrace query --matches 'level == "error"' app.jsonl.gz
+    # whole rows, byte for byte except for space around them
+headrace query '$.rows().count_by(level)' app.jsonl  # about all rows
+headrace query --stream '$.sum(ms)' app.jsonl  # the same, another way
+headrace query --explain '$.rows().sort(id).take(3)'  # the plan
+headrace query --explain --analyze '$.rows().sort(id).take(3)' app.jsonl
+    # the plan, with the rows, bytes and seconds of each step
+headrace query '$.lookup(@users, on: user == id)' app.jsonl --name users=users.jsonl
+    # with the fields of another file
+headrace query --engine spark '$.rows().sum(ms)' logs/
+    # with tasks of Spark, on all cores
+headrace query --reverse --limit 3 '$' app.jsonl  # the newest rows first
+headrace query --stream '$.sum(qty)' trades --since -15m
+    # about the last 15 minutes of a log
+headrace query '{id, ms}' --format table app.jsonl  # aligned, for people
+headrace query '{id, ms}' --format csv app.jsonl  # for a spreadsheet
+headrace query '$' --out later.jsonl.zst --errors bad.jsonl app.jsonl
+    # to a file, bad rows to another
+"""
 
 ARGUMENTS = (
     Argument(

@@ -1,18 +1,11 @@
 """``headrace recompress``: rewrite a compressed file in blocks, for random access."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from argparse import Namespace
 
 from headrace.cli.argument import Argument
 from headrace.cli.console import Console, counted, ending_cleanly
 from headrace.cli.flags import WRITING, flag
-from headrace.cli.registry import Example
 from headrace.store.files.units import format_size
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
 
 ABOUT = """\
 A compressed file of another program can only be read from its start. This command writes it
@@ -22,16 +15,12 @@ read, but with random access, for several threads, and split by Spark.
 Without --out, FILE is replaced, after the new file is proven to decode to the same bytes. Rows
 are not parsed; a last row without a newline gets one."""
 
-EXAMPLES = (
-    Example("headrace recompress app.jsonl.gz", "rewrite a gzip file in place"),
-    Example(
-        "headrace recompress app.jsonl.gz --out app.jsonl.zst --level 9",
-        "rewrite it as zstd, to another file",
-    ),
-    Example(
-        "headrace recompress app.jsonl --out all.jsonl.zst", "compress a plain file"
-    ),
-)
+EXAMPLES = """\
+headrace recompress app.jsonl.gz  # rewrite a gzip file in place
+headrace recompress app.jsonl.gz --out app.jsonl.zst --level 9
+    # rewrite it as zstd, to another file
+headrace recompress app.jsonl --out all.jsonl.zst  # compress a plain file
+"""
 
 ARGUMENTS = (
     Argument("file", "file", "the file to write again", metavar="FILE"),

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from headrace.cli.argument import FILE, Argument
 from headrace.cli.flags import READING
-from headrace.cli.registry import Example
 from headrace.errors import RowOutOfRangeError
 
 if TYPE_CHECKING:
@@ -25,12 +24,12 @@ single row may not.
 After a large file was read to its end, the places of its rows are stored beside it (see
 --index-dir and --no-index), and any row is found without reading those before it."""
 
-EXAMPLES = (
-    Example("headrace row app.jsonl 0", "the first row"),
-    Example("headrace row app.jsonl -1", "the last row"),
-    Example("headrace row app.jsonl 20:23", "rows 20, 21 and 22"),
-    Example("headrace row app.jsonl -5:", "the last five"),
-)
+EXAMPLES = """\
+headrace row app.jsonl 0  # the first row
+headrace row app.jsonl -1  # the last row
+headrace row app.jsonl 20:23  # rows 20, 21 and 22
+headrace row app.jsonl -5:  # the last five
+"""
 
 ARGUMENTS = (
     FILE,

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from headrace.cli.argument import FILES
 from headrace.cli.flags import READING, TIMES, flag
-from headrace.cli.registry import Example
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,14 +27,12 @@ before the new one, and so are files that had the name between two looks. After 
 the file is read again from its start. Only complete rows are printed, each as it comes. One
 plain file can be followed; rows of standard input are printed as they come."""
 
-EXAMPLES = (
-    Example("headrace tail app.jsonl", "the last 10 rows"),
-    Example("headrace tail -n 1 'logs/*.jsonl'", "the last row of all files"),
-    Example(
-        "headrace tail -f app.jsonl", "the last 10 rows, and those that are appended"
-    ),
-    Example("headrace tail -n 0 -F later.jsonl", "wait for a file, then follow it"),
-)
+EXAMPLES = """\
+headrace tail app.jsonl  # the last 10 rows
+headrace tail -n 1 'logs/*.jsonl'  # the last row of all files
+headrace tail -f app.jsonl  # the last 10 rows, and those that are appended
+headrace tail -n 0 -F later.jsonl  # wait for a file, then follow it
+"""
 
 ARGUMENTS = (
     FILES,

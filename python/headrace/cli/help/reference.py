@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from headrace.cli.console import Console
 from headrace.cli.events import EVENTS
 from headrace.cli.flags import COMMON, READING
-from headrace.cli.registry import COMMANDS, load
+from headrace.cli.registry import COMMANDS, examples, load
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -70,11 +70,10 @@ def _lines(entry: Entry, command: Command) -> Iterator[str]:
     yield "```\n"
     if command.ABOUT:
         yield f"{command.ABOUT}\n"
-    if command.EXAMPLES:
-        yield "| example | what it does |\n|---|---|"
-        for line, does in command.EXAMPLES:
-            yield f"| {_code(line)} | {does} |"
-        yield ""
+    yield "| example | what it does |\n|---|---|"
+    for line, does in examples(command):
+        yield f"| {_code(line)} | {does} |"
+    yield ""
     reads = set(READING) <= set(command.ARGUMENTS)
     own = [each for each in command.ARGUMENTS if not reads or each not in READING]
     if own:

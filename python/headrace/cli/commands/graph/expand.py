@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from headrace.cli.console import Console, counted, ending_cleanly
 from headrace.cli.flags import ENGINE, flag
 from headrace.cli.options.graph import ACCESS, FIELDS, FOLLOWED, FORMAT
-from headrace.cli.registry import Example
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -36,34 +35,20 @@ With --engine spark, tasks of Spark find the edges, on this machine or on the cl
 --master. For a level with few nodes they use the indexes, if all files have one; otherwise they
 scan the files. --stats prints the choice for each level."""
 
-EXAMPLES = (
-    Example(
-        "headrace graph expand --edges edges.jsonl --seed C123 --hops 3",
-        "nodes up to three edges away",
-    ),
-    Example(
-        "headrace graph expand --edges edges.jsonl --seed C123 --pred subClassOf",
-        "all nodes that edges with one predicate lead to",
-    ),
-    Example(
-        "headrace graph expand --edges edges.jsonl --seed C123 --hops 2 --emit-edges",
-        "the nodes and the edges",
-    ),
-    Example(
-        "headrace graph expand --edges edges.jsonl --seed C789 --direction in "
-        "--format tree",
-        "nodes that edges come from, for people",
-    ),
-    Example(
-        "headrace head users.jsonl | headrace graph expand --edges edges.jsonl "
-        "--seed-field id --hops 2",
-        "nodes reached from those in the field id of rows",
-    ),
-    Example(
-        "headrace graph expand --engine spark --edges edges.jsonl --seed C123 --hops 2",
-        "with tasks of Spark",
-    ),
-)
+EXAMPLES = """\
+headrace graph expand --edges edges.jsonl --seed C123 --hops 3
+    # nodes up to three edges away
+headrace graph expand --edges edges.jsonl --seed C123 --pred subClassOf
+    # all nodes that edges with one predicate lead to
+headrace graph expand --edges edges.jsonl --seed C123 --hops 2 --emit-edges
+    # the nodes and the edges
+headrace graph expand --edges edges.jsonl --seed C789 --direction in --format tree
+    # nodes that edges come from, for people
+headrace head users.jsonl | headrace graph expand --edges edges.jsonl --seed-field id --hops 2
+    # nodes reached from those in the field id of rows
+headrace graph expand --engine spark --edges edges.jsonl --seed C123 --hops 2
+    # with tasks of Spark
+"""
 
 ARGUMENTS = (
     flag("--edges"),

@@ -1,18 +1,11 @@
 """``headrace graph path``: the shortest path from one node to another."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from argparse import Namespace
 
 from headrace.cli.argument import Argument
 from headrace.cli.console import Console, counted
 from headrace.cli.flags import flag
 from headrace.cli.options.graph import ACCESS, FIELDS, FOLLOWED, FORMAT
-from headrace.cli.registry import Example
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
 
 ABOUT = """\
 Prints the nodes of the path and the edges between them in turn, as `graph expand` does with
@@ -22,17 +15,11 @@ level by level finds, with edges in the order of FILE.
 If there is no path, nothing is printed, an event says so, and the exit code is 0, as for
 `index get` and a key without rows; with --require-match it is 1."""
 
-EXAMPLES = (
-    Example(
-        "headrace graph path C123 C789 --edges edges.jsonl",
-        "how one node leads to another",
-    ),
-    Example(
-        "headrace graph path C789 C123 --edges edges.jsonl --direction both "
-        "--format mermaid",
-        "a path along edges in both directions, as a picture",
-    ),
-)
+EXAMPLES = """\
+headrace graph path C123 C789 --edges edges.jsonl  # how one node leads to another
+headrace graph path C789 C123 --edges edges.jsonl --direction both --format mermaid
+    # a path along edges in both directions, as a picture
+"""
 
 ARGUMENTS = (
     Argument("start", "text", "the first node", metavar="A"),

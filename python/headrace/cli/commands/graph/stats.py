@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from headrace.cli.console import counted
 from headrace.cli.flags import flag
 from headrace.cli.options.graph import ACCESS, FIELDS
-from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -21,10 +20,10 @@ Counts nodes, edges, edges with each predicate, edges of each node (degrees), an
 sets of nodes that edges connect, whatever their direction. Reads all edges of the graph index,
 or of FILE if it has none, and takes about 16 bytes of memory for each node."""
 
-EXAMPLES = (
-    Example("headrace graph stats --edges edges.jsonl", "for people"),
-    Example("headrace graph stats --edges edges.jsonl --json", "for programs"),
-)
+EXAMPLES = """\
+headrace graph stats --edges edges.jsonl  # for people
+headrace graph stats --edges edges.jsonl --json  # for programs
+"""
 
 ARGUMENTS = (
     flag("--edges"),

@@ -1,19 +1,12 @@
 """``headrace index build``: build key indexes and, with ``--graph``, graph indexes."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from argparse import Namespace
 
 from headrace.cli.argument import TO_INDEX
+from headrace.cli.console import Console
 from headrace.cli.flags import ENGINE, flag
 from headrace.cli.options.index import BUILDING
-from headrace.cli.registry import Example
 from headrace.errors import UsageError
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from headrace.cli.console import Console
 
 ABOUT = """\
 Every row is checked in full. Lines that are not JSON, and rows whose field is missing, null,
@@ -28,35 +21,21 @@ directory SET.jnx.KEY; of a set of edges, each part gets a graph index.
 With --engine spark, tasks of Spark read the files, on this machine or on the cluster at --master;
 they must be able to open FILE and the place of its index. The bytes are the same."""
 
-EXAMPLES = (
-    Example("headrace index build app.jsonl --on id", "index the field id"),
-    Example(
-        "headrace index build app.jsonl --on level,ms --compact",
-        "index two fields together, in few bytes",
-    ),
-    Example(
-        "headrace index build app.jsonl --on id --mode unique",
-        "fail if two rows have the same id",
-    ),
-    Example(
-        "headrace index build shards/ --on id --engine spark",
-        "index a set of shards, with tasks of Spark",
-    ),
-    Example(
-        "headrace index build edges.jsonl --graph --from-field from --pred-field pred "
-        "--to-field to",
-        "index edges by the node they come from",
-    ),
-    Example(
-        "headrace index build edges.jsonl --graph --from-field from --to-field to "
-        "--incoming",
-        "index edges without predicates by both nodes",
-    ),
-    Example(
-        "headrace index build logs/*.jsonl --on id --engine spark",
-        "index each file, with tasks of Spark",
-    ),
-)
+EXAMPLES = """\
+headrace index build app.jsonl --on id  # index the field id
+headrace index build app.jsonl --on level,ms --compact
+    # index two fields together, in few bytes
+headrace index build app.jsonl --on id --mode unique
+    # fail if two rows have the same id
+headrace index build shards/ --on id --engine spark
+    # index a set of shards, with tasks of Spark
+headrace index build edges.jsonl --graph --from-field from --pred-field pred --to-field to
+    # index edges by the node they come from
+headrace index build edges.jsonl --graph --from-field from --to-field to --incoming
+    # index edges without predicates by both nodes
+headrace index build logs/*.jsonl --on id --engine spark
+    # index each file, with tasks of Spark
+"""
 
 ARGUMENTS = (
     TO_INDEX,

@@ -1,17 +1,10 @@
 """``headrace index check``: whether an index is whole, and that of its file."""
 
-from __future__ import annotations
+from argparse import Namespace
 
-from typing import TYPE_CHECKING
-
+from headrace.cli.console import Console
 from headrace.cli.flags import flag
 from headrace.cli.options.index import ONE_INDEX
-from headrace.cli.registry import Example
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from headrace.cli.console import Console
 
 ABOUT = """\
 Reads every byte of the index, compares it with its checksums, its tables with each other,
@@ -19,12 +12,10 @@ and FILE with what the index was built from. Exits with 1 if the index is missin
 not that of FILE. With --deep, the keys of all rows are read again; the index must have exactly
 these keys."""
 
-EXAMPLES = (
-    Example("headrace index check app.jsonl", "check the only index of a file"),
-    Example(
-        "headrace index check app.jsonl --deep", "compare every row with the index"
-    ),
-)
+EXAMPLES = """\
+headrace index check app.jsonl  # check the only index of a file
+headrace index check app.jsonl --deep  # compare every row with the index
+"""
 
 ARGUMENTS = (
     *ONE_INDEX,

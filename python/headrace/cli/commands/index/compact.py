@@ -1,17 +1,10 @@
 """``headrace index compact``: make one index of an index and its delta."""
 
-from __future__ import annotations
+from argparse import Namespace
 
-from typing import TYPE_CHECKING
-
+from headrace.cli.console import Console
 from headrace.cli.flags import flag
 from headrace.cli.options.index import ONE_INDEX
-from headrace.cli.registry import Example
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from headrace.cli.console import Console
 
 ABOUT = """\
 Merges the index and the delta that `headrace index update` wrote beside it; building the
@@ -20,9 +13,9 @@ and for rows that a compact index cannot tell apart. A compact index with four t
 was built with cannot be merged: an event says so, the exit code is 1, and `headrace index update
 --full` builds it again."""
 
-EXAMPLES = (
-    Example("headrace index compact app.jsonl", "merge the only index of a file"),
-)
+EXAMPLES = """\
+headrace index compact app.jsonl  # merge the only index of a file
+"""
 
 ARGUMENTS = (
     *ONE_INDEX,

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from headrace.cli.argument import INDEXED
 from headrace.cli.flags import flag
 from headrace.cli.options.index import PLACES
-from headrace.cli.registry import Example
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,18 +30,13 @@ FILE. If a key is given twice, its rows are printed twice. The index is used onl
 proven to be what it was built from. If FILE has only grown, its new rows are scanned; without a
 usable index, all rows are. Events say so."""
 
-EXAMPLES = (
-    Example("headrace index get app.jsonl --on id --eq 17", "the rows of one key"),
-    Example("headrace index get app.jsonl --on id --eq 17,4,99", "of several keys"),
-    Example(
-        "headrace index get app.jsonl --on id --eq-json 17",
-        'of the number, not of the text "17"',
-    ),
-    Example(
-        "printf '17\\n4\\n' | headrace index get app.jsonl --on id --stdin",
-        "of the keys on standard input, one a line",
-    ),
-)
+EXAMPLES = r"""
+headrace index get app.jsonl --on id --eq 17  # the rows of one key
+headrace index get app.jsonl --on id --eq 17,4,99  # of several keys
+headrace index get app.jsonl --on id --eq-json 17  # of the number, not of the text "17"
+printf '17\n4\n' | headrace index get app.jsonl --on id --stdin
+    # of the keys on standard input, one a line
+"""
 
 ARGUMENTS = (
     INDEXED,

@@ -1,25 +1,18 @@
 """``headrace index stats``: what an index is of, and how large it is."""
 
-from __future__ import annotations
+from argparse import Namespace
 
-from typing import TYPE_CHECKING
-
+from headrace.cli.console import Console
 from headrace.cli.flags import flag
 from headrace.cli.options.index import ONE_INDEX
-from headrace.cli.registry import Example
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from headrace.cli.console import Console
 
 ABOUT = """\
 Reads the index only. `headrace index check` compares it with its file."""
 
-EXAMPLES = (
-    Example("headrace index stats app.jsonl", "for people"),
-    Example("headrace index stats app.jsonl --json", "for programs"),
-)
+EXAMPLES = """\
+headrace index stats app.jsonl  # for people
+headrace index stats app.jsonl --json  # for programs
+"""
 
 ARGUMENTS = (
     *ONE_INDEX,

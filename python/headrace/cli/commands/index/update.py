@@ -1,17 +1,10 @@
 """``headrace index update``: bring an index up to date with a file that has grown."""
 
-from __future__ import annotations
+from argparse import Namespace
 
-from typing import TYPE_CHECKING
-
+from headrace.cli.console import Console
 from headrace.cli.flags import ENGINE, flag
 from headrace.cli.options.index import BUILDING, ONE_INDEX
-from headrace.cli.registry import Example
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from headrace.cli.console import Console
 
 ABOUT = """\
 Reads only the rows that were appended to FILE, and writes them to a delta beside the index.
@@ -21,10 +14,10 @@ and the exit code is 1; --full builds the index again, with the options it was b
 FILE only looks different, as a copy does, the index records that. Of a set of shards, the rows
 of new parts are read, with --engine spark by tasks of Spark."""
 
-EXAMPLES = (
-    Example("headrace index update app.jsonl", "index the rows that were appended"),
-    Example("headrace index update app.jsonl --full", "index all rows again"),
-)
+EXAMPLES = """\
+headrace index update app.jsonl  # index the rows that were appended
+headrace index update app.jsonl --full  # index all rows again
+"""
 
 ARGUMENTS = (
     *ONE_INDEX,

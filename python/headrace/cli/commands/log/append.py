@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from headrace.cli.argument import LOG
 from headrace.cli.console import Console, counted, ending_cleanly
 from headrace.cli.flags import flag
-from headrace.cli.registry import Example
 from headrace.errors import RefusedRecordError, UnwritableError, UsageError
 
 if TYPE_CHECKING:
@@ -33,20 +32,14 @@ written, and on disk within a second (interval) or when the system writes them (
 With --codec, full segments are compressed while others are written; lines keep their numbers,
 and are read as before. At the end of the input, the command waits for the compression."""
 
-EXAMPLES = (
-    Example(
-        "headrace log append trades --ack < app.jsonl",
-        "append rows, and print how many are on disk",
-    ),
-    Example(
-        "headrace log append events --time '$.ms' --rotate-bytes 64MiB --ack < app.jsonl",
-        "with a time from each record, in segments of at most 64 MiB",
-    ),
-    Example(
-        "headrace log append events --codec zstd --retain-age 7d --ack < app.jsonl",
-        "compress full segments, and remove those older than a week",
-    ),
-)
+EXAMPLES = """\
+headrace log append trades --ack < app.jsonl
+    # append rows, and print how many are on disk
+headrace log append events --time '$.ms' --rotate-bytes 64MiB --ack < app.jsonl
+    # with a time from each record, in segments of at most 64 MiB
+headrace log append events --codec zstd --retain-age 7d --ack < app.jsonl
+    # compress full segments, and remove those older than a week
+"""
 
 ARGUMENTS = (
     LOG,

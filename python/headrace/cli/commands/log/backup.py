@@ -1,17 +1,10 @@
 """``headrace log backup``: copy a log to its backup."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from argparse import Namespace
 
 from headrace.cli.argument import BACKUP, LOG
 from headrace.cli.console import Console, ending_cleanly
 from headrace.cli.flags import flag
-from headrace.cli.registry import Example
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
 
 ABOUT = """\
 Creates BACKUP, or updates it: only new lines are copied, up to the last committed one. A writer
@@ -21,9 +14,9 @@ Segments that retention removed from the log are removed from the backup too. If
 other lines, or has different ones, because it was repaired or is an older copy, BACKUP stays as it
 is, except with --accept-loss. Prints the generation, the lines and the bytes of the backup."""
 
-EXAMPLES = (
-    Example("headrace log backup trades trades.backup", "make or update a backup"),
-)
+EXAMPLES = """\
+headrace log backup trades trades.backup  # make or update a backup
+"""
 
 ARGUMENTS = (
     LOG,

@@ -8,7 +8,6 @@ from headrace.cli.argument import LOG
 from headrace.cli.console import Console, OutputClosedError, ending_cleanly
 from headrace.cli.flags import flag
 from headrace.cli.options.log import DAMAGED, TIMES_OF_LOGS
-from headrace.cli.registry import Example
 from headrace.errors import UsageError
 from headrace.store.files.units import between
 
@@ -37,18 +36,13 @@ left standard output and the pipe behind it. After a kill, a few lines are print
 reader of a pipe ends early (`| head`), lines that it did not read are printed again, and so are
 the lines since the last stored position; lines that it read without using them are not."""
 
-EXAMPLES = (
-    Example("headrace log cat trades", "all records"),
-    Example("headrace log cat trades --from 10 -n 5", "lines 10 to 14"),
-    Example(
-        "headrace log cat trades --since -15m --until now",
-        "records of the last 15 minutes",
-    ),
-    Example("headrace log cat trades -f", "all records, and those that are appended"),
-    Example(
-        "headrace log cat trades --consumer billing", "records since the last time"
-    ),
-)
+EXAMPLES = """\
+headrace log cat trades  # all records
+headrace log cat trades --from 10 -n 5  # lines 10 to 14
+headrace log cat trades --since -15m --until now  # records of the last 15 minutes
+headrace log cat trades -f  # all records, and those that are appended
+headrace log cat trades --consumer billing  # records since the last time
+"""
 
 ARGUMENTS = (
     LOG,

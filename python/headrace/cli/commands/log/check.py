@@ -1,17 +1,10 @@
 """``headrace log check``: compare every file of a log with its manifest and checksums."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from argparse import Namespace
 
 from headrace.cli.argument import LOG
 from headrace.cli.console import Console, counted
 from headrace.cli.flags import flag
-from headrace.cli.registry import Example
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
 
 ABOUT = """\
 Prints each segment with its lines, its bytes and "ok", or its faults. Compares sizes with the
@@ -20,10 +13,10 @@ it; with --deep also every line, and the digest of a compressed file. Changes no
 a crash that recovery will remove are named, but are not faults. Exits with 1 if there is a
 fault."""
 
-EXAMPLES = (
-    Example("headrace log check trades", "sizes and indexes"),
-    Example("headrace log check trades --deep", "every line too"),
-)
+EXAMPLES = """\
+headrace log check trades  # sizes and indexes
+headrace log check trades --deep  # every line too
+"""
 
 ARGUMENTS = (
     LOG,

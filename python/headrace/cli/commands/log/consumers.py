@@ -1,35 +1,23 @@
 """``headrace log consumers``: positions of the consumers of a log."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from argparse import Namespace
 
 from headrace.cli.argument import LOG
 from headrace.cli.console import Console, counted
 from headrace.cli.flags import flag
-from headrace.cli.registry import Example
 from headrace.errors import UsageError
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
 
 ABOUT = """\
 Prints for each consumer the last line it has read, how many lines and milliseconds (from the
 time of that line to that of the last) it is behind, how many of its unread lines were removed,
 and when its position was stored. A consumer that is reading now cannot be moved or removed."""
 
-EXAMPLES = (
-    Example(
-        "headrace log consumers trades --set billing=10", "let it go on with line 11"
-    ),
-    Example("headrace log consumers trades --set billing=0", "let it begin again"),
-    Example(
-        "headrace log consumers trades --set old=0 && "
-        "headrace log consumers trades --remove old",
-        "remove one",
-    ),
-)
+EXAMPLES = """\
+headrace log consumers trades --set billing=10  # let it go on with line 11
+headrace log consumers trades --set billing=0  # let it begin again
+headrace log consumers trades --set old=0 && headrace log consumers trades --remove old
+    # remove one
+"""
 
 ARGUMENTS = (
     LOG,

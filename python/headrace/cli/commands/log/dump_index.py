@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from headrace.cli.argument import Argument
 from headrace.cli.console import Console, ending_cleanly
 from headrace.cli.flags import flag
-from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -24,16 +23,12 @@ any. An entry that is damaged ends the command with a failure.
 Of a log, all indexes are printed one after the other, up to the last committed line. With --out,
 each is written as NAME.json to a directory, which may be that of the log."""
 
-EXAMPLES = (
-    Example(
-        "headrace log dump-index trades/00000000000000000000.jsonl.idx",
-        "the entries of the first segment",
-    ),
-    Example("headrace log dump-index trades", "those of all segments"),
-    Example(
-        "headrace log dump-index trades --out trades", "beside each index, as JSON"
-    ),
-)
+EXAMPLES = """\
+headrace log dump-index trades/00000000000000000000.jsonl.idx
+    # the entries of the first segment
+headrace log dump-index trades  # those of all segments
+headrace log dump-index trades --out trades  # beside each index, as JSON
+"""
 
 ARGUMENTS = (
     Argument("file", "file", "an index, FILE.jsonl.idx, or a log", metavar="FILE"),

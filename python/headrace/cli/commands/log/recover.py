@@ -1,17 +1,10 @@
 """``headrace log recover``: repair a log after a crash."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from argparse import Namespace
 
 from headrace.cli.argument import LOG
+from headrace.cli.console import Console
 from headrace.cli.flags import flag
-from headrace.cli.registry import Example
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from headrace.cli.console import Console
 
 ABOUT = """\
 Recovers a log after a crash, as every writer does when it opens the log. Prints the lines of the
@@ -21,12 +14,10 @@ such as a missing file, is a failure; --repair gives up the lost lines, moves th
 quarantine/, and keeps the numbers of all other lines. It also reads every entry and line: damaged
 entries are written again from their lines, and damaged lines are named and left where they are."""
 
-EXAMPLES = (
-    Example("headrace log recover trades", "after a crash"),
-    Example(
-        "headrace log recover trades --tail strict", "fail if the last record is torn"
-    ),
-)
+EXAMPLES = """\
+headrace log recover trades  # after a crash
+headrace log recover trades --tail strict  # fail if the last record is torn
+"""
 
 ARGUMENTS = (
     LOG,

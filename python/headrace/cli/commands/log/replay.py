@@ -8,7 +8,6 @@ from headrace.cli.argument import LOG
 from headrace.cli.console import Console, Replaying, counted
 from headrace.cli.flags import flag
 from headrace.cli.options.log import DAMAGED, TIMES_OF_LOGS
-from headrace.cli.registry import Example
 from headrace.errors import UsageError
 from headrace.store.files.units import between
 
@@ -29,14 +28,12 @@ With --speed N, each record is printed when it is due: N times faster than the r
 The progress on standard error shows the time of the last record, the number of records, and
 how late they are."""
 
-EXAMPLES = (
-    Example("headrace log replay trades", "as fast as possible"),
-    Example(
-        "headrace log replay . --since -15m --speed 100 --tag",
-        "records of the last 15 minutes, with their partitions",
-    ),
-    Example("headrace log replay . --from trades=20", "begin with line 20 of one log"),
-)
+EXAMPLES = """\
+headrace log replay trades  # as fast as possible
+headrace log replay . --since -15m --speed 100 --tag
+    # records of the last 15 minutes, with their partitions
+headrace log replay . --from trades=20  # begin with line 20 of one log
+"""
 
 ARGUMENTS = (
     LOG._replace(

@@ -1,29 +1,19 @@
 """``headrace log restore``: create a log from its backup."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from argparse import Namespace
 
 from headrace.cli.argument import BACKUP, Argument
 from headrace.cli.console import Console, ending_cleanly
 from headrace.cli.flags import flag
-from headrace.cli.registry import Example
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
 
 ABOUT = """\
 DIR must be empty or not exist. Every file is compared with its checksum while it is
 restored; the log appears when it is complete. A writer goes on after its last line, with the
 same numbers. Prints the first and the last line."""
 
-EXAMPLES = (
-    Example(
-        "headrace log restore trades.backup restored",
-        "a writer can go on where the backup ends",
-    ),
-)
+EXAMPLES = """\
+headrace log restore trades.backup restored  # a writer can go on where the backup ends
+"""
 
 ARGUMENTS = (
     BACKUP,

@@ -1,18 +1,11 @@
 """``headrace log retain``: remove old segments."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from argparse import Namespace
 
 from headrace.cli.argument import LOG
 from headrace.cli.console import Console, counted
 from headrace.cli.flags import flag
-from headrace.cli.registry import Example
 from headrace.store.files.units import format_size
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
 
 ABOUT = """\
 Removes the oldest segments of a log, until it is within all limits: whole segments, and never
@@ -21,13 +14,11 @@ that were removed, their bytes and their times. While a writer has the log open,
 can remove segments (`headrace log append --retain-age --retain-bytes`); --dry-run works
 nevertheless."""
 
-EXAMPLES = (
-    Example("headrace log retain trades --retain-age 7d", "keep a week"),
-    Example(
-        "headrace log retain trades --retain-bytes 10GiB --dry-run",
-        "lines that would be removed to keep 10 GiB",
-    ),
-)
+EXAMPLES = """\
+headrace log retain trades --retain-age 7d  # keep a week
+headrace log retain trades --retain-bytes 10GiB --dry-run
+    # lines that would be removed to keep 10 GiB
+"""
 
 ARGUMENTS = (
     LOG,

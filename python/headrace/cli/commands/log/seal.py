@@ -1,18 +1,11 @@
 """``headrace log seal``: compress full segments."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from argparse import Namespace
 
 from headrace.cli.argument import LOG
 from headrace.cli.console import Console, counted, ending_cleanly
 from headrace.cli.flags import flag
-from headrace.cli.registry import Example
 from headrace.store.files.units import format_size
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
 
 ABOUT = """\
 Compresses the full segments of a log, one after the other: every line is decoded again and
@@ -22,13 +15,11 @@ on. Prints the number of segments and lines, and their bytes before and after. W
 the log open, only the writer can compress (`headrace log append --codec`). Exits with 1 if a
 segment could not be compressed."""
 
-EXAMPLES = (
-    Example("headrace log seal trades", "all full segments"),
-    Example(
-        "headrace log seal trades --codec gzip --grace 1d --keep-plain 2",
-        "segments older than a day, except the last two",
-    ),
-)
+EXAMPLES = """\
+headrace log seal trades  # all full segments
+headrace log seal trades --codec gzip --grace 1d --keep-plain 2
+    # segments older than a day, except the last two
+"""
 
 ARGUMENTS = (
     LOG,

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from headrace.cli.argument import LOG
 from headrace.cli.console import Console, counted
 from headrace.cli.flags import flag
-from headrace.cli.registry import Example
 from headrace.errors import UsageError
 from headrace.store.files.units import format_size, format_time
 
@@ -22,11 +21,11 @@ open, the position of each consumer, the files in quarantine, and the last recov
 lines, and does not disturb a writer. For counters and latencies of a writer, see `headrace log
 append --metrics`."""
 
-EXAMPLES = (
-    Example("headrace log stats trades", "for people"),
-    Example("headrace log stats trades --json", "for programs"),
-    Example("headrace log stats trades --prometheus", "for a collector"),
-)
+EXAMPLES = """\
+headrace log stats trades  # for people
+headrace log stats trades --json  # for programs
+headrace log stats trades --prometheus  # for a collector
+"""
 
 ARGUMENTS = (
     LOG,

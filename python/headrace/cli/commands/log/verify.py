@@ -1,26 +1,19 @@
 """``headrace log verify``: check every byte of a backup."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from argparse import Namespace
 
 from headrace.cli.argument import BACKUP
 from headrace.cli.console import Console, counted
 from headrace.cli.flags import flag
-from headrace.cli.registry import Example
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
 
 ABOUT = """\
 Prints each file of the backup with its lines (none for an index), its bytes and "ok", or its
 faults: compares every byte with the checksum of the copy, and every line with its own. Exits
 with 1 if there is a fault."""
 
-EXAMPLES = (
-    Example("headrace log verify trades.backup", "check whether it can be restored"),
-)
+EXAMPLES = """\
+headrace log verify trades.backup  # check whether it can be restored
+"""
 
 ARGUMENTS = (
     BACKUP,

@@ -1,22 +1,17 @@
 """``headrace pipeline explain``: print the plan of a pipeline."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from argparse import Namespace
 
 from headrace.cli.argument import PIPELINE
-from headrace.cli.registry import Example
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from headrace.cli.console import Console
+from headrace.cli.console import Console
 
 ABOUT = """\
 Prints the passes that the stages are cut into, what each reads and writes, and which of them
 would run. Lists files, but starts nothing and writes nothing."""
 
-EXAMPLES = (Example("headrace pipeline explain events.toml", "the plan, before a run"),)
+EXAMPLES = """\
+headrace pipeline explain events.toml  # the plan, before a run
+"""
 
 ARGUMENTS = (PIPELINE,)
 

@@ -1,28 +1,21 @@
 """``headrace pipeline init``: write a pipeline to start from."""
 
-from __future__ import annotations
-
+from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from headrace.cli.argument import PIPELINE
-from headrace.cli.registry import Example
+from headrace.cli.console import Console
 from headrace.errors import UsageError
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from headrace.cli.console import Console
 
 ABOUT = """\
 Writes a file with every stage and every field, each with a comment. Unchanged, the pipeline
 checks that rows are JSON and writes them as shards; fill in the rest. An existing file is
 never overwritten."""
 
-EXAMPLES = (
-    Example("headrace pipeline init nightly.toml", "write nightly.toml"),
-    Example("headrace pipeline init -", "print it"),
-)
+EXAMPLES = """\
+headrace pipeline init nightly.toml  # write nightly.toml
+headrace pipeline init -  # print it
+"""
 
 ARGUMENTS = (
     PIPELINE._replace(

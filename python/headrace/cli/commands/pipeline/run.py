@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from headrace.cli.argument import PIPELINE
 from headrace.cli.console import counted
 from headrace.cli.flags import flag
-from headrace.cli.registry import Example
 from headrace.store.files.units import format_size
 
 if TYPE_CHECKING:
@@ -27,17 +26,13 @@ file or the pipeline itself was changed, the output is computed again and replac
 Rejected rows go to the quarantine with file, line, byte and reason. The report counts every
 line and says where it went. Prints the file that committed the output."""
 
-EXAMPLES = (
-    Example("headrace pipeline run events.toml", "on all cores of this machine"),
-    Example(
-        "headrace pipeline run events.toml --master spark://host:7077", "on a cluster"
-    ),
-    Example("headrace pipeline run events.toml --fresh", "compute all of it again"),
-    Example(
-        "headrace pipeline run events.toml --lineage lineage.jsonl",
-        "record what was read and written, for a catalog",
-    ),
-)
+EXAMPLES = """\
+headrace pipeline run events.toml  # on all cores of this machine
+headrace pipeline run events.toml --master spark://host:7077  # on a cluster
+headrace pipeline run events.toml --fresh  # compute all of it again
+headrace pipeline run events.toml --lineage lineage.jsonl
+    # record what was read and written, for a catalog
+"""
 
 ARGUMENTS = (
     PIPELINE,

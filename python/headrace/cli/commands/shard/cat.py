@@ -1,27 +1,20 @@
 """``headrace shard cat``: print the rows of a set."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from argparse import Namespace
 
 from headrace.cli.argument import SET
+from headrace.cli.console import Console
 from headrace.cli.flags import flag
-from headrace.cli.registry import Example
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from headrace.cli.console import Console
 
 ABOUT = """\
 Prints all rows in the order in which they were written. A part that is missing, of another size
 or damaged is a failure; with --on-error skip, rows that cannot be read are left out, and an event
 says so."""
 
-EXAMPLES = (
-    Example("headrace shard cat shards", "all rows of the set in a directory"),
-    Example("headrace shard cat shards/rows | wc -l", "of the set of that name"),
-)
+EXAMPLES = """\
+headrace shard cat shards  # all rows of the set in a directory
+headrace shard cat shards/rows | wc -l  # of the set of that name
+"""
 
 ARGUMENTS = (
     SET,

@@ -1,27 +1,20 @@
 """``headrace shard check``: check every byte of a set of shards."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from argparse import Namespace
 
 from headrace.cli.argument import SET
+from headrace.cli.console import Console
 from headrace.cli.flags import flag
-from headrace.cli.registry import Example
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from headrace.cli.console import Console
 
 ABOUT = """\
 Prints each part with its rows, its bytes and "ok", or its faults. Compares size and digest of
 the file, and checksum, length and rows of every block, with the metadata. Exits with 1 if there is
 a fault."""
 
-EXAMPLES = (
-    Example("headrace shard check shards", "the set in a directory"),
-    Example("headrace shard check shards/rows", "the set of that name"),
-)
+EXAMPLES = """\
+headrace shard check shards  # the set in a directory
+headrace shard check shards/rows  # the set of that name
+"""
 
 ARGUMENTS = (
     SET,

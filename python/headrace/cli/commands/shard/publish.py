@@ -1,16 +1,9 @@
 """``headrace shard publish``: copy a set of shards to an object store."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from argparse import Namespace
 
 from headrace.cli.argument import SET, Argument
 from headrace.cli.console import Console, ending_cleanly
-from headrace.cli.registry import Example
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
 
 ABOUT = """\
 Copies all files of a set below URL, and then the metadata that commits it, as the next
@@ -20,12 +13,10 @@ generations stay until `headrace shard vacuum` removes them. The store must be a
 file only if it does not exist, as S3, Google Cloud Storage and Azure do; other stores are refused.
 Prints the URL of the metadata."""
 
-EXAMPLES = (
-    Example(
-        'headrace shard publish shards "file://$PWD/store"',
-        "in place of s3://bucket/events; `headrace query` reads the set by its URL",
-    ),
-)
+EXAMPLES = """\
+headrace shard publish shards "file://$PWD/store"
+    # in place of s3://bucket/events; `headrace query` reads the set by its URL
+"""
 
 ARGUMENTS = (
     SET,

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from headrace.cli.argument import SET
 from headrace.cli.console import counted
 from headrace.cli.flags import flag
-from headrace.cli.registry import Example
 from headrace.store.files.units import format_size
 
 if TYPE_CHECKING:
@@ -21,10 +20,10 @@ Prints for each file a bar against the limit it was written with, or against the
 if there was no limit; then its size, rows, blocks, and its compression ratio. Reads only the
 metadata."""
 
-EXAMPLES = (
-    Example("headrace shard stats shards", "for people"),
-    Example("headrace shard stats shards --json", "for programs"),
-)
+EXAMPLES = """\
+headrace shard stats shards  # for people
+headrace shard stats shards --json  # for programs
+"""
 
 ARGUMENTS = (
     SET,

@@ -1,17 +1,10 @@
 """``headrace shard vacuum``: remove replaced generations of a set."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from argparse import Namespace
 
 from headrace.cli.argument import SET
+from headrace.cli.console import Console
 from headrace.cli.flags import flag
-from headrace.cli.registry import Example
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from headrace.cli.console import Console
 
 ABOUT = """\
 Removes generations of a set that were replaced longer than --grace ago, and files of writers and
@@ -20,13 +13,11 @@ on a file system do the same before they write; in an object store only this com
 from a timer. On a file system, only jobs of Spark may write the set meanwhile. Prints the numbers
 of the removed generations."""
 
-EXAMPLES = (
-    Example("headrace shard vacuum shards", "the set in a directory"),
-    Example(
-        "headrace shard vacuum shards --grace 1h",
-        "keep generations that were replaced within the last hour",
-    ),
-)
+EXAMPLES = """\
+headrace shard vacuum shards  # the set in a directory
+headrace shard vacuum shards --grace 1h
+    # keep generations that were replaced within the last hour
+"""
 
 ARGUMENTS = (
     SET,

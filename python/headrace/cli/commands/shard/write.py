@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from headrace.cli.argument import FILES
 from headrace.cli.console import Console, counted, ending_cleanly
 from headrace.cli.flags import BAD_ROWS, READING, WRITING, flag
-from headrace.cli.registry import Example
 from headrace.errors import UsageError
 from headrace.store.files.units import format_size
 
@@ -32,25 +31,16 @@ except with --allow-empty.
 Rows must be JSON: the first that is not ends the command, except with --on-error skip or collect;
 --trusted does not check."""
 
-EXAMPLES = (
-    Example(
-        "headrace shard write app.jsonl --out shards --max-bytes 64MiB",
-        "zstd files of at most 64 MiB each",
-    ),
-    Example(
-        "headrace shard write logs --out shards --set-name logs --codec gzip --level 9",
-        "all rows of a directory, as small as gzip can make them",
-    ),
-    Example(
-        "headrace shard write app.jsonl --out shards --partition-by level",
-        "a directory for each level",
-    ),
-    Example(
-        "headrace query '$.filter(ms > 100)' --matches app.jsonl "
-        "| headrace shard write --out slow",
-        "the output of another command",
-    ),
-)
+EXAMPLES = """\
+headrace shard write app.jsonl --out shards --max-bytes 64MiB
+    # zstd files of at most 64 MiB each
+headrace shard write logs --out shards --set-name logs --codec gzip --level 9
+    # all rows of a directory, as small as gzip can make them
+headrace shard write app.jsonl --out shards --partition-by level
+    # a directory for each level
+headrace query '$.filter(ms > 100)' --matches app.jsonl | headrace shard write --out slow
+    # the output of another command
+"""
 
 ARGUMENTS = (
     FILES,
