@@ -8,7 +8,7 @@ import pytest
 from headrace.api.results import evaluate, prepare
 from headrace.errors import HeadraceError, QuerySyntaxError
 from headrace.language import traversal
-from headrace.language.parser import MAX_DEPTH, parse
+from headrace.language.parser import MAX_DEPTH, MOST_TERMS, parse
 from headrace.language.unparse import unparse
 from headrace.physical.explain import explain
 from headrace.physical.query_plan import plan_query
@@ -85,6 +85,13 @@ def test_nested_beyond_the_limit(shape):
         parse(nested(*shape, 1100), max_depth=1000)
 
 
+def test_operators_of_every_level_in_each_parenthesis():
+    operators = ("a ?? b or c and d has e == f + g * (", "h", ")")
+    assert parse(nested(*operators, 100), max_depth=1000)
+    with pytest.raises(QuerySyntaxError, match="nested more than 1000 levels deep"):
+        parse(nested(*operators, 999), max_depth=1000)
+
+
 @pytest.mark.parametrize("sign", ["(", "[", "-"])
 def test_nested_absurdly_deep(sign):
     with pytest.raises(QuerySyntaxError, match="nested more than 256 levels"):
@@ -117,6 +124,8 @@ def test_flat_chains_are_not_deep():
     for sign in [" and ", " or ", " ?? ", " | ", "."]:
         parse(sign.join(names))
     assert parse("1 - 1 + 1 * 1 + 1", max_depth=2)
+    for query in ("a" + " - b" * MOST_TERMS, "a" + " | b" * 10_000):
+        assert unparse(parse(query)) == query
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.errors import UsageError
 from headrace.language import ast, traversal
-from headrace.language.grammar.cursor import DEEPEST, Cursor, Parser
+from headrace.language.grammar.cursor import DEEPEST, Cursor
 from headrace.language.grammar.steps import postfix
 from headrace.language.literals import ONE_ONLY, SIGN_OPERATORS, WORD_OPERATORS, Level
 from headrace.language.tokens import UNBOUND, TokenKind
-from headrace.language.traversal import Routine, run
+from headrace.language.traversal import deep
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,6 +27,7 @@ MAX_DEPTH = 256
 """Maximum nesting depth of a query [default]."""
 
 
+@deep()
 def parse(
     text: str, *, max_depth: int = MAX_DEPTH, bindings: Bindings = UNBOUND
 ) -> Node:
@@ -42,16 +43,11 @@ def parse(
     """
     if not 1 <= max_depth <= DEEPEST:
         raise UsageError(f"max_depth is {max_depth}; it must be from 1 to {DEEPEST}")
-    cursor = Cursor(text, max_depth, bindings)
-    tree = run(_query(ExpressionParser(cursor)))
+    cursor = _Operators(text, max_depth, bindings)
+    tree = cursor.expression()
+    if cursor.token.kind is not TokenKind.END:
+        raise cursor.unexpected()
     _check_depth(tree, cursor)
-    return tree
-
-
-def _query(parser: ExpressionParser) -> Routine[Node]:
-    tree: Node = yield parser.expression()
-    if parser.cursor.token.kind is not TokenKind.END:
-        raise parser.cursor.unexpected()
     return tree
 
 
@@ -80,57 +76,55 @@ def _inside(node: Node, cursor: Cursor) -> list[Node]:
 _CASTS = {cast.value: cast for cast in ast.CastType}
 
 
-class ExpressionParser(Parser):
-    """Parser of whole expressions."""
+class _Operators(Cursor):
+    def expression(self) -> Node:
+        start = self.token
+        found = _choice(self)
+        while self.at_word("where"):
+            word = self.advance()
+            if self.context.loop:
+                hint = "write: [x for x in xs if test]"
+                raise self.error(word, "a comprehension has no where", hint)
+            test = _choice(self)
+            otherwise = ast.Literal(None, span=ast.Span(word.start, word.end))
+            found = ast.Conditional(test, found, otherwise, span=self.since(start))
+        return found
 
-    def expression(self) -> Routine[Node]:
-        """Parse a whole expression, with every operator."""
-        return _expression(self)
-
-    def operand(self, minimum: Level) -> Routine[Node]:
-        """Parse an expression that binds at least as tightly as `minimum`."""
-        return _operand(self, minimum)
-
-
-def _expression(parser: Parser) -> Routine[Node]:
-    cursor = parser.cursor
-    start = cursor.token
-    found: Node = yield _choice(parser)
-    while cursor.at_word("where"):
-        word = cursor.advance()
-        if parser.context.loop:
-            hint = "write: [x for x in xs if test]"
-            raise cursor.error(word, "a comprehension has no where", hint)
-        test: Node = yield _choice(parser)
-        otherwise = ast.Literal(None, span=ast.Span(word.start, word.end))
-        found = ast.Conditional(test, found, otherwise, span=cursor.since(start))
-    return found
+    def operand(self, minimum: Level) -> Node:
+        start = self.token
+        left = _prefixed(self, minimum)
+        # An operator that binds tighter than what has been read cannot follow it.
+        ceiling = Level.NOT if start.is_word("not") else Level.CAST
+        while (level := _operator(self)) and minimum <= level <= ceiling:
+            left = _INFIX[level](self, left, start)
+            ceiling = Level(level - 1) if level in ONE_ONLY else level
+        if level in ONE_ONLY and level == ceiling + 1 and minimum <= level:
+            raise _chained(self, level)
+        return left
 
 
-def _choice(parser: Parser) -> Routine[Node]:
+def _choice(cursor: Cursor) -> Node:
     """Parse a pipe, perhaps with ``if`` behind it or ``try`` before it."""
-    cursor = parser.cursor
     cursor.enter()
     start = cursor.token
-    test: Node
     otherwise: Node
     if cursor.take_word("try"):
-        body: Node = yield parser.enclosed(_pipe(parser))
+        body = cursor.enclosed(lambda: _pipe(cursor))
         cursor.expect_word("else", "after the expression to try")
-        otherwise = yield _choice(parser)
+        otherwise = _choice(cursor)
         found: Node = ast.Try(body, otherwise, span=cursor.since(start))
     else:
-        found = yield _pipe(parser)
+        found = _pipe(cursor)
         if cursor.at_conditional():
             cursor.advance()
-            test = yield parser.enclosed(_pipe(parser))
+            test = cursor.enclosed(lambda: _pipe(cursor))
             cursor.expect_word("else", "after the test of if")
-            otherwise = yield _choice(parser)
+            otherwise = _choice(cursor)
             span = cursor.since(start)
             found = ast.Conditional(test, found, otherwise, span=span)
-        elif cursor.at_word("if") and not parser.context.loop:
+        elif cursor.at_word("if") and not cursor.context.loop:
             word = cursor.advance()
-            test = yield _pipe(parser)
+            test = _pipe(cursor)
             otherwise = ast.Literal(None, span=ast.Span(word.start, word.end))
             span = cursor.since(start)
             found = ast.Conditional(test, found, otherwise, span=span)
@@ -138,17 +132,16 @@ def _choice(parser: Parser) -> Routine[Node]:
     return found
 
 
-def _pipe(parser: Parser) -> Routine[Node]:
-    cursor = parser.cursor
+def _pipe(cursor: Cursor) -> Node:
     start = cursor.token
-    first: Node = yield _operand(parser, Level.COALESCE)
+    first = cursor.operand(Level.COALESCE)
     stages: list[Node | ast.Bind] = []
     while True:
         if cursor.take("|", "|>"):
-            if parser.at_call():
-                parser.piped_call = cursor.index
-            stages.append((yield _operand(parser, Level.COALESCE)))
-        elif cursor.at("->") and not parser.context.guard:
+            if cursor.at_call():
+                cursor.piped_call = cursor.index
+            stages.append(cursor.operand(Level.COALESCE))
+        elif cursor.at("->") and not cursor.context.guard:
             stages.append(_bind(cursor))
         else:
             break
@@ -175,26 +168,13 @@ def _bind(cursor: Cursor) -> ast.Bind:
     return ast.Bind(target, span=cursor.since(arrow))
 
 
-def _operand(parser: Parser, minimum: Level) -> Routine[Node]:
-    start = parser.cursor.token
-    left: Node = yield _prefixed(parser, minimum)
-    # An operator that binds tighter than what has been read cannot follow it.
-    ceiling = Level.NOT if start.is_word("not") else Level.CAST
-    while (level := _operator(parser)) and minimum <= level <= ceiling:
-        left = yield _INFIX[level](parser, left, start)
-        ceiling = Level(level - 1) if level in ONE_ONLY else level
-    if level in ONE_ONLY and level == ceiling + 1 and minimum <= level:
-        raise _chained(parser.cursor, level)
-    return left
-
-
-def _operator(parser: Parser) -> Level | None:
-    token = parser.cursor.token
+def _operator(cursor: Cursor) -> Level | None:
+    token = cursor.token
     if token.kind is TokenKind.SIGN:
         return SIGN_OPERATORS.get(token.text)
     if token.kind is not TokenKind.WORD:
         return None
-    if token.text == "in" and parser.context.let_value:
+    if token.text == "in" and cursor.context.let_value:
         return None
     return WORD_OPERATORS.get(token.text)
 
@@ -207,8 +187,7 @@ def _chained(cursor: Cursor, level: Level) -> QuerySyntaxError:
     return cursor.error(cursor.token, reason, "use parentheses, or `and`")
 
 
-def _prefixed(parser: Parser, minimum: Level) -> Routine[Node]:
-    cursor = parser.cursor
+def _prefixed(cursor: Cursor, minimum: Level) -> Node:
     start = cursor.token
     kind: type[ast.Negate | ast.Not]
     if start.is_sign("-"):
@@ -216,43 +195,41 @@ def _prefixed(parser: Parser, minimum: Level) -> Routine[Node]:
     elif start.is_word("not") and minimum <= Level.NOT:
         kind, level = ast.Not, Level.NOT
     else:
-        found: Node = yield postfix(parser)
-        return found
+        return postfix(cursor)
     cursor.advance()
     cursor.enter()
-    inner: Node = yield _operand(parser, level)
+    inner = cursor.operand(level)
     cursor.leave()
     return kind(inner, span=cursor.since(start))
 
 
-def _chain(parser: Parser, left: Node, start: Token) -> Routine[Node]:
+def _chain(cursor: Cursor, left: Node, start: Token) -> Node:
     """Parse any number of operands with the same operator between them."""
-    level = _operator(parser)
+    level = _operator(cursor)
     assert level is not None  # the caller has seen an operator
     operands = [left]
-    while _operator(parser) == level:
-        parser.cursor.advance()
-        operands.append((yield _operand(parser, level.tighter)))
-    return _CHAINS[level](tuple(operands), span=parser.cursor.since(start))
+    while _operator(cursor) == level:
+        cursor.advance()
+        operands.append(cursor.operand(level.tighter))
+    return _CHAINS[level](tuple(operands), span=cursor.since(start))
 
 
-def _arithmetic(parser: Parser, left: Node, start: Token) -> Routine[Node]:
-    operator = ast.BinaryOperator(parser.cursor.advance().text)
-    right: Node = yield _operand(parser, SIGN_OPERATORS[operator].tighter)
-    return ast.Binary(operator, left, right, span=parser.cursor.since(start))
+def _arithmetic(cursor: Cursor, left: Node, start: Token) -> Node:
+    operator = ast.BinaryOperator(cursor.advance().text)
+    right = cursor.operand(SIGN_OPERATORS[operator].tighter)
+    return ast.Binary(operator, left, right, span=cursor.since(start))
 
 
-def _compare(parser: Parser, left: Node, start: Token) -> Routine[Node]:
-    operator = ast.CompareOperator(parser.cursor.advance().text)
-    right: Node = yield _operand(parser, Level.SUM)
-    return ast.Compare(operator, left, right, span=parser.cursor.since(start))
+def _compare(cursor: Cursor, left: Node, start: Token) -> Node:
+    operator = ast.CompareOperator(cursor.advance().text)
+    right = cursor.operand(Level.SUM)
+    return ast.Compare(operator, left, right, span=cursor.since(start))
 
 
-def _member(parser: Parser, left: Node, start: Token) -> Routine[Node]:
-    cursor = parser.cursor
+def _member(cursor: Cursor, left: Node, start: Token) -> Node:
     operator = cursor.advance()
     opening = cursor.token
-    right: Node = yield _operand(parser, Level.COMPARE)
+    right = cursor.operand(Level.COMPARE)
     span = cursor.since(start)
     if operator.text == "in":
         if opening.is_sign("(") and isinstance(right, ast.Literal):
@@ -279,8 +256,7 @@ def _listed(cursor: Cursor, item: Node | ast.Spread) -> ast.Literal:
     raise cursor.error(item.span.start, reason, hint)
 
 
-def _is_kind(parser: Parser, left: Node, start: Token) -> Node:
-    cursor = parser.cursor
+def _is_kind(cursor: Cursor, left: Node, start: Token) -> Node:
     operator = cursor.advance()
     negated = cursor.take_word("not")
     from headrace.language.grammar.patterns import KINDS
@@ -293,8 +269,7 @@ def _is_kind(parser: Parser, left: Node, start: Token) -> Node:
     return ast.IsKind(left, kind, negated, span=cursor.since(start))
 
 
-def _cast(parser: Parser, left: Node, start: Token) -> Node:
-    cursor = parser.cursor
+def _cast(cursor: Cursor, left: Node, start: Token) -> Node:
     cursor.advance()
     to = _CASTS.get(cursor.token.text)
     if cursor.token.text.startswith("$"):
@@ -316,7 +291,7 @@ _CHAINS: dict[Level, type[ast.And | ast.Or | ast.Coalesce]] = {
     Level.AND: ast.And,
 }
 
-_Infix: TypeAlias = "Callable[[Parser, Node, Token], Routine[Node] | Node]"
+_Infix: TypeAlias = "Callable[[Cursor, Node, Token], Node]"
 
 _INFIX: dict[Level, _Infix] = {
     Level.COALESCE: _chain,

@@ -1,19 +1,16 @@
-"""Traversal of the tree of a query: children, walks, names, rebuilding, and recursion.
+"""Traversal of the tree of a query: children, walks, names, rebuilding, and deep recursion.
 
-A *routine* is a recursive function that does not use Python's stack. It is a generator that calls
-another routine by yielding it, and is resumed with its result; any other yielded value is passed
-back unchanged, so a plain function can take the place of a routine. `run` keeps the waiting
-routines in a list, so the nesting of a query is limited by `headrace.language.parser` and never by
-the interpreter.
+Functions over the tree are recursive. The nesting of a query is limited by
+`headrace.language.parser`, and never by the interpreter: what begins a recursion is inside `deep`,
+which raises Python's limit.
 """
 
 from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from headrace.language import ast
 from headrace.record import field_names, replace
@@ -148,38 +145,8 @@ def names_used(part: ast.Located) -> frozenset[str]:
     return names_in(part) | calls
 
 
-T = TypeVar("T")
-
-Routine: TypeAlias = Generator[Any, Any, T]
-
-
-def run(routine: Routine[T]) -> T:
-    """Return the result of `routine`; an exception in one routine ends all of them.
-
-    >>> def total(n):
-    ...     return n + (yield total(n - 1)) if n else 0
-    >>> run(total(100_000))
-    5000050000
-    """
-    waiting: list[Routine[Any]] = [routine]
-    result: Any = None
-    while True:
-        try:
-            called = waiting[-1].send(result)
-        except StopIteration as returned:
-            result = returned.value
-            waiting.pop()
-            if not waiting:
-                return returned.value  # type: ignore[no-any-return]
-        else:
-            if isinstance(called, Generator):
-                waiting.append(called)
-                called = None
-            result = called
-
-
-_FRAMES = 20_000
-"""Python frames that suffice for any walk through a query of the greatest depth."""
+_FRAMES = 50_000
+"""Python frames that suffice to parse a query of the greatest depth, and for any walk through it."""
 
 
 class _Deep:
@@ -207,4 +174,4 @@ class _Deep:
 
 
 deep = _Deep()
-"""Raise the recursion limit while plain recursion walks the tree of a query."""
+"""Raise the recursion limit in a ``with`` block, or as a decorator in a function."""

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 from headrace.language import ast
 from headrace.language.literals import SIGN_OPERATORS, Level
 from headrace.language.tokens import KEYWORDS
-from headrace.language.traversal import Routine, run
+from headrace.language.traversal import deep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from headrace.language.ast import Node
 
@@ -30,6 +30,7 @@ _ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t", "\\": r"\\"}
 _KINDS = frozenset(ast.Kind)
 
 
+@deep()
 def unparse(node: Node) -> str:
     """Write a query.
 
@@ -37,41 +38,120 @@ def unparse(node: Node) -> str:
     >>> unparse(parse("((.price)*(2+n))  in  xs"))
     '(@.price * (2 + n) in xs)'
     """
-    return run(_Writer().expression(node))
+    return _Writer().expression(node)
 
 
 class _Writer:
     def __init__(self) -> None:
-        self.in_f_string = False
+        self._in_f_string = False
 
-    def expression(self, node: Node, minimum: Level = Level.EXPRESSION) -> Routine[str]:
+    def expression(self, node: Node, minimum: Level = Level.EXPRESSION) -> str:
         """Write `node`, in parentheses if it binds less tightly than `minimum`."""
-        text: str = yield _WRITERS[type(node)](self, node)
+        text = self._bare(node)
         return f"({text})" if _level(node) < minimum else text
 
-    def before_word(
-        self, node: Node, minimum: Level = Level.EXPRESSION
-    ) -> Routine[str]:
+    def _before_word(self, node: Node, minimum: Level = Level.EXPRESSION) -> str:
         """Write `node` so that a word can follow."""
-        text: str = yield self.expression(node, minimum)
+        text = self.expression(node, minimum)
         # After `..` the word would be a key.
         return f"({text})" if text.endswith("..") else text
 
-    def listed(
-        self,
-        parts: Iterable[Any],
-        write: Callable[[Any], Routine[str] | str],
-        separator: str = ", ",
-    ) -> Routine[str]:
-        texts: list[str] = []
-        for part in parts:
-            text: str = yield write(part)
-            texts.append(text)
-        return separator.join(texts)
+    def _bare(self, node: Node) -> str:  # noqa: C901, a table of kinds
+        level = _level(node)
+        match node:
+            case ast.Literal():
+                return self._literal(node)
+            case ast.Root() | ast.Source("$"):
+                return "$"
+            case ast.Current():
+                return "@"
+            case ast.Source(name):
+                return f"@{_name(name)}"
+            case ast.Name(name):
+                return _name(name)
+            case ast.Delete():
+                return "DELETE"
+            case ast.Path(base, steps):
+                text = self.expression(base, Level.PRIMARY)
+                for step in steps:
+                    following = self._step(step)
+                    space = " " * (text.endswith("..") and following.startswith("."))
+                    text += f"{space}{following}"
+                return text
+            case ast.Call(name, args):
+                return self._call(name, args)
+            case ast.Negate(operand):
+                return f"-{self.expression(operand, level)}"
+            case ast.Not(operand):
+                return f"not {self.expression(operand, level)}"
+            case ast.Binary(operator, left, right):
+                after = self.expression(right, level.tighter)
+                return f"{self.expression(left, level)} {operator} {after}"
+            case ast.Compare(operator, left, right):
+                after = self.expression(right, Level.SUM)
+                return f"{self.expression(left, Level.SUM)} {operator} {after}"
+            case ast.And(operands) | ast.Or(operands) | ast.Coalesce(operands):
+                texts = [self._before_word(each, level.tighter) for each in operands]
+                return f" {_CHAINS[type(node)]} ".join(texts)
+            case ast.Contains(container, item, single):
+                text = self._before_word(item, Level.COMPARE)
+                of = self._before_word(container, Level.COMPARE)
+                if single:
+                    # In parentheses: behind `let name = value`, `in` is another word.
+                    return f"({text} in {of})"
+                # A bare list after `has` means all of its items.
+                bare = isinstance(item, ast.ArrayLiteral)
+                return f"{of} has ({text})" if bare else f"{of} has {text}"
+            case ast.ContainsAll(container, items):
+                text = ", ".join(map(self._literal, items))
+                return f"{self._before_word(container, Level.COMPARE)} has [{text}]"
+            case ast.IsKind(operand, kind, negated):
+                text = self._before_word(operand, Level.MEMBER)
+                return f"{text} is {'not ' * negated}{kind}"
+            case ast.Cast(operand, to):
+                return f"{self._before_word(operand, level)} as {to}"
+            case ast.Conditional(test, then, otherwise):
+                text = self._before_word(then, Level.PIPE)
+                condition = self._before_word(test, Level.PIPE)
+                return f"{text} if {condition} else {self.expression(otherwise)}"
+            case ast.Try(body, otherwise):
+                text = self._before_word(body, Level.PIPE)
+                return f"try {text} else {self.expression(otherwise)}"
+            case ast.Pipe(first, stages):
+                texts = [self.expression(first, Level.COALESCE)]
+                return "".join([*texts, *map(self._stage, stages)])
+            case ast.Let(bindings, body):
+                text = ", ".join(map(self._binding, bindings))
+                return f"let {text} in {self.expression(body)}"
+            case ast.Lambda((ast.Variable(name),), body):
+                return f"{_name(name)} => {self.expression(body)}"
+            case ast.Lambda(params, body):
+                text = ", ".join(map(_target, params))
+                return f"({text}) => {self.expression(body)}"
+            case ast.Match(subject, arms):
+                text = self._before_word(subject)
+                return f"match {text} with {{ {self._arms(arms)} }}"
+            case ast.ArrayLiteral(items):
+                return f"[{', '.join(map(self._entry, items))}]"
+            case ast.ObjectLiteral(entries):
+                return f"{{{', '.join(map(self._entry, entries))}}}"
+            case ast.ArrayComprehension(item, loops, distinct):
+                text = self._before_word(item) + self._loops(loops)
+                return f"{{{text}}}" if distinct else f"[{text}]"
+            case ast.ObjectComprehension(key, value, loops):
+                text = self._before_word(value) + self._loops(loops)
+                return f"{{{self.expression(key)}: {text}}}"
+            case ast.FString(parts):
+                return self._f_string(parts)
+            case ast.Patch(target, writes):
+                text = ", ".join(map(self._write, writes))
+                return f"patch {self.expression(target, Level.COALESCE)} {{{text}}}"
 
-    def quoted(self, text: str) -> str:
+    # Texts
+
+    def _quoted(self, text: str) -> str:
         # In an f-string the other quote would end it, even in a string.
-        quote, other = ("'", '"') if self.in_f_string else ('"', "")
+        quote, other = ("'", '"') if self._in_f_string else ('"', "")
 
         def escape(found: re.Match[str]) -> str:
             sign = found[0]
@@ -83,273 +163,28 @@ class _Writer:
 
         return quote + _SPECIAL.sub(escape, text) + quote
 
-    def key(self, key: str) -> str:
-        return key if _NAME.fullmatch(key) else self.quoted(key)
+    def _key(self, key: str) -> str:
+        return key if _NAME.fullmatch(key) else self._quoted(key)
 
-    # Leaves
-
-    def literal(self, node: ast.Literal) -> str:
+    def _literal(self, node: ast.Literal) -> str:
         if isinstance(node.value, str):
-            return self.quoted(node.value)
+            return self._quoted(node.value)
         if node.value is None or isinstance(node.value, bool):
             return _WORDS[node.value]
         return str(node.value)
 
-    # Paths and calls
-
-    def path(self, node: ast.Path) -> Routine[str]:
-        text: str = yield self.expression(node.base, Level.PRIMARY)
-        for step in node.steps:
-            following: str = yield _STEPS[type(step)](self, step)
-            if text.endswith("..") and following.startswith("."):
-                text += " "
-            text += following
-        return text
-
-    def call(self, node: ast.Call | ast.Method | ast.DeepMethod) -> Routine[str]:
-        args: str = yield self.listed(node.args, self.argument)
-        return f"{node.name}({args})"
-
-    def argument(self, arg: ast.Arg) -> Routine[str]:
-        value: str = yield self.expression(arg.value)
-        return value if arg.name is None else f"{_word(arg.name)}: {value}"
-
-    def field(self, step: ast.Field) -> str:
-        plain = _NAME.fullmatch(step.name)
-        text = f".{step.name}" if plain else f"[{self.quoted(step.name)}]"
-        return text + "?" * step.optional
-
-    def slice(self, step: ast.Slice) -> str:
-        bounds = [step.start, step.stop]
-        if step.step is not None:
-            bounds.append(step.step)
-        return f"[{':'.join('' if bound is None else str(bound) for bound in bounds)}]"
-
-    def computed(self, step: ast.Computed) -> Routine[str]:
-        key: str = yield self.expression(step.key)
-        return f"[{key}]"
-
-    def each(self, step: ast.Each) -> Routine[str]:
-        text = "[*]"
-        if step.condition is not None:
-            condition: str = yield self.expression(step.condition)
-            text = f"[* if {condition}]"
-        if step.body is not None:
-            body: str = yield self.expression(step.body)
-            text += f" => {body}"
-        return text
-
-    def inline_filter(self, step: ast.InlineFilter) -> Routine[str]:
-        predicate: str = yield self.expression(step.predicate)
-        return f"{{{predicate}}}"
-
-    def descend(self, step: ast.Descend) -> str:
-        # Without the mark, which has no meaning here, a brace could follow `match`.
-        key = "" if step.key is None else self.key(step.key)
-        return f"..{key}" + "?" * (step.key == "match")
-
-    def method(self, step: ast.Method) -> Routine[str]:
-        _word(step.name)
-        call: str = yield self.call(step)
-        return f".{call}" + "?" * step.optional
-
-    def deep_method(self, step: ast.DeepMethod) -> Routine[str]:
-        _word(step.name)
-        call: str = yield self.call(step)
-        return f"..{call}"
-
-    def deep_match(self, step: ast.DeepMatch) -> Routine[str]:
-        arms: str = yield self.listed(step.arms, self.arm)
-        return f"..match{'!' * step.first} {{ {arms} }}"
-
-    # Operators
-
-    def negate(self, node: ast.Negate) -> Routine[str]:
-        operand: str = yield self.expression(node.operand, Level.NEGATE)
-        return f"-{operand}"
-
-    def not_(self, node: ast.Not) -> Routine[str]:
-        operand: str = yield self.expression(node.operand, Level.NOT)
-        return f"not {operand}"
-
-    def binary(self, node: ast.Binary) -> Routine[str]:
-        level = _level(node)
-        left: str = yield self.expression(node.left, level)
-        right: str = yield self.expression(node.right, level.tighter)
-        return f"{left} {node.operator} {right}"
-
-    def compare(self, node: ast.Compare) -> Routine[str]:
-        left: str = yield self.expression(node.left, Level.SUM)
-        right: str = yield self.expression(node.right, Level.SUM)
-        return f"{left} {node.operator} {right}"
-
-    def chain(self, node: ast.And | ast.Or | ast.Coalesce) -> Routine[str]:
-        level = _level(node).tighter
-        return self.listed(
-            node.operands,
-            lambda operand: self.before_word(operand, level),
-            f" {_CHAINS[type(node)]} ",
-        )
-
-    def contains(self, node: ast.Contains) -> Routine[str]:
-        container: str = yield self.before_word(node.container, Level.COMPARE)
-        item: str = yield self.before_word(node.item, Level.COMPARE)
-        if node.single:
-            # In parentheses: behind `let name = value`, `in` is another word.
-            return f"({item} in {container})"
-        # A bare list after `has` means all of its items.
-        bare = isinstance(node.item, ast.ArrayLiteral)
-        return f"{container} has ({item})" if bare else f"{container} has {item}"
-
-    def contains_all(self, node: ast.ContainsAll) -> Routine[str]:
-        container: str = yield self.before_word(node.container, Level.COMPARE)
-        items = ", ".join(self.literal(item) for item in node.items)
-        return f"{container} has [{items}]"
-
-    def is_kind(self, node: ast.IsKind) -> Routine[str]:
-        operand: str = yield self.before_word(node.operand, Level.MEMBER)
-        return f"{operand} is {'not ' * node.negated}{node.kind}"
-
-    def cast(self, node: ast.Cast) -> Routine[str]:
-        operand: str = yield self.before_word(node.operand, Level.CAST)
-        return f"{operand} as {node.to}"
-
-    # Control flow and variables
-
-    def conditional(self, node: ast.Conditional) -> Routine[str]:
-        then: str = yield self.before_word(node.then, Level.PIPE)
-        test: str = yield self.before_word(node.test, Level.PIPE)
-        otherwise: str = yield self.expression(node.otherwise)
-        return f"{then} if {test} else {otherwise}"
-
-    def try_(self, node: ast.Try) -> Routine[str]:
-        body: str = yield self.before_word(node.body, Level.PIPE)
-        otherwise: str = yield self.expression(node.otherwise)
-        return f"try {body} else {otherwise}"
-
-    def pipe(self, node: ast.Pipe) -> Routine[str]:
-        text: str = yield self.expression(node.first, Level.COALESCE)
-        for stage in node.stages:
-            if isinstance(stage, ast.Bind):
-                text += f" -> {_target(stage.target)}"
-                continue
-            following: str = yield self.expression(stage, Level.COALESCE)
-            # Right after a pipe, a call is a method of the value before it.
-            text += f" | ({following})" if _CALL.match(following) else f" | {following}"
-        return text
-
-    def let(self, node: ast.Let) -> Routine[str]:
-        bindings: str = yield self.listed(node.bindings, self.binding)
-        body: str = yield self.expression(node.body)
-        return f"let {bindings} in {body}"
-
-    def binding(self, binding: ast.Binding) -> Routine[str]:
-        target = _target(binding.target)
-        if isinstance(binding.target, ast.Items):
-            target = f"({_names(binding.target.names)})"
-        value: str = yield self.before_word(binding.value)
-        return f"{target} = {value}"
-
-    def lambda_(self, node: ast.Lambda) -> Routine[str]:
-        body: str = yield self.expression(node.body)
-        match node.params:
-            case (ast.Variable(name),):
-                return f"{_name(name)} => {body}"
-            case params:
-                return f"({', '.join(map(_target, params))}) => {body}"
-
-    def match(self, node: ast.Match) -> Routine[str]:
-        subject: str = yield self.before_word(node.subject)
-        arms: str = yield self.listed(node.arms, self.arm)
-        return f"match {subject} with {{ {arms} }}"
-
-    def arm(self, arm: ast.Arm) -> Routine[str]:
-        text: str = yield self.pattern(arm.pattern)
-        if arm.guard is not None:
-            # At this level, no arrow in the guard can be taken for that of the arm.
-            guard: str = yield self.expression(arm.guard, Level.COALESCE)
-            text += f" when {guard}"
-        body: str = yield self.expression(arm.body)
-        return f"{text} -> {body}"
-
-    # Construction
-
-    def array(self, node: ast.ArrayLiteral) -> Routine[str]:
-        items: str = yield self.listed(node.items, self.item)
-        return f"[{items}]"
-
-    def item(self, item: Node | ast.Spread) -> Routine[str]:
-        if isinstance(item, ast.Spread):
-            return self.spread(item)
-        return self.expression(item)
-
-    def spread(self, spread: ast.Spread) -> Routine[str]:
-        value: str = yield self.expression(spread.value)
-        return f"...{'**' * spread.deep}{value}"
-
-    def object(self, node: ast.ObjectLiteral) -> Routine[str]:
-        entries: str = yield self.listed(
-            node.entries, lambda entry: _ENTRIES[type(entry)](self, entry)
-        )
-        return f"{{{entries}}}"
-
-    def entry(self, entry: ast.Entry) -> Routine[str]:
-        mark = "?" * entry.optional
-        return self.keyed(f"{self.key(entry.key)}{mark}", entry)
-
-    def computed_entry(self, entry: ast.ComputedEntry) -> Routine[str]:
-        key: str = yield self.expression(entry.key)
-        text: str = yield self.keyed(f"[{key}]", entry)
-        return text
-
-    def shorthand(self, entry: ast.Shorthand) -> str:
-        plain = _NAME.fullmatch(entry.name) and entry.name not in KEYWORDS
-        return entry.name if plain else f"{self.key(entry.name)}?"
-
-    def keyed(
-        self, key: str, entry: ast.Entry | ast.ComputedEntry | ast.Write
-    ) -> Routine[str]:
-        if entry.condition is None:
-            value: str = yield self.expression(entry.value)
-            return f"{key}: {value}"
-        value = yield self.before_word(entry.value)
-        condition: str = yield self.expression(entry.condition)
-        return f"{key}: {value} when {condition}"
-
-    def array_comprehension(self, node: ast.ArrayComprehension) -> Routine[str]:
-        item: str = yield self.before_word(node.item)
-        loops: str = yield self.loops(node.loops)
-        return f"{{{item}{loops}}}" if node.distinct else f"[{item}{loops}]"
-
-    def object_comprehension(self, node: ast.ObjectComprehension) -> Routine[str]:
-        key: str = yield self.expression(node.key)
-        value: str = yield self.before_word(node.value)
-        loops: str = yield self.loops(node.loops)
-        return f"{{{key}: {value}{loops}}}"
-
-    def loops(self, loops: tuple[ast.For, ...]) -> Routine[str]:
-        text = ""
-        for loop in loops:
-            # Below a pipe, no `if` of these can be taken for one of the loop.
-            source: str = yield self.before_word(loop.source, Level.PIPE)
-            text += f" for {_names(loop.names)} in {source}"
-            for node in loop.conditions:
-                condition: str = yield self.before_word(node, Level.PIPE)
-                text += f" if {condition}"
-        return text
-
-    def f_string(self, node: ast.FString) -> Routine[str]:
-        if self.in_f_string:
+    def _f_string(self, parts: Iterable[ast.Text | ast.Interpolation]) -> str:
+        if self._in_f_string:
             raise ValueError("an f-string cannot stand inside an f-string")
         text = ""
-        for part in node.parts:
+        for part in parts:
             match part:
                 case ast.Text(fixed):
                     text += fixed.replace("{", "{{").replace("}", "}}")
                 case ast.Interpolation(value, spec):
-                    self.in_f_string = True
-                    inner: str = yield self.expression(value)
-                    self.in_f_string = False
+                    self._in_f_string = True
+                    inner = self.expression(value)
+                    self._in_f_string = False
                     # Two braces would be text.
                     space = " " * inner.startswith("{")
                     text += f"{{{space}{inner}{'' if spec is None else ':' + spec}}}"
@@ -357,34 +192,127 @@ class _Writer:
             raise ValueError('an f-string cannot hold a "')
         return f'f"{text}"'
 
-    # Writes
+    # Steps
 
-    def patch(self, node: ast.Patch) -> Routine[str]:
-        target: str = yield self.expression(node.target, Level.COALESCE)
-        writes: str = yield self.listed(node.writes, self.write)
-        return f"patch {target} {{{writes}}}"
+    def _step(self, step: ast.Step) -> str:  # noqa: C901, a table of kinds
+        match step:
+            case ast.Field(name, optional):
+                plain = _NAME.fullmatch(name)
+                text = f".{name}" if plain else f"[{self._quoted(name)}]"
+                return text + "?" * optional
+            case ast.Index(index):
+                return f"[{index}]"
+            case ast.Slice(start, stop, by):
+                bounds = [start, stop] if by is None else [start, stop, by]
+                texts = ("" if bound is None else str(bound) for bound in bounds)
+                return f"[{':'.join(texts)}]"
+            case ast.Computed(key):
+                return f"[{self.expression(key)}]"
+            case ast.Each(condition, body):
+                text = ""
+                if condition is not None:
+                    text = f" if {self.expression(condition)}"
+                then = "" if body is None else f" => {self.expression(body)}"
+                return f"[*{text}]{then}"
+            case ast.InlineFilter(predicate):
+                return f"{{{self.expression(predicate)}}}"
+            case ast.Descend(key):
+                # Without the mark, which has no meaning here, a brace could follow `match`.
+                text = "" if key is None else self._key(key)
+                return f"..{text}" + "?" * (key == "match")
+            case ast.Method(name, args, optional):
+                return f".{self._call(_word(name), args)}" + "?" * optional
+            case ast.DeepMethod(name, args):
+                return f"..{self._call(_word(name), args)}"
+            case ast.DeepMatch(arms, is_first):
+                return f"..match{'!' * is_first} {{ {self._arms(arms)} }}"
+            case ast.ExactlyOne():
+                return "!"
 
-    def write(self, write: ast.Write) -> Routine[str]:
+    def _call(self, name: str, args: Iterable[ast.Arg]) -> str:
+        return f"{name}({', '.join(map(self._argument, args))})"
+
+    def _argument(self, arg: ast.Arg) -> str:
+        value = self.expression(arg.value)
+        return value if arg.name is None else f"{_word(arg.name)}: {value}"
+
+    # Parts of expressions
+
+    def _stage(self, stage: Node | ast.Bind) -> str:
+        if isinstance(stage, ast.Bind):
+            return f" -> {_target(stage.target)}"
+        text = self.expression(stage, Level.COALESCE)
+        # Right after a pipe, a call is a method of the value before it.
+        return f" | ({text})" if _CALL.match(text) else f" | {text}"
+
+    def _binding(self, binding: ast.Binding) -> str:
+        target = _target(binding.target)
+        if isinstance(binding.target, ast.Items):
+            target = f"({_names(binding.target.names)})"
+        return f"{target} = {self._before_word(binding.value)}"
+
+    def _arms(self, arms: Iterable[ast.Arm]) -> str:
+        return ", ".join(map(self._arm, arms))
+
+    def _arm(self, arm: ast.Arm) -> str:
+        text = self._pattern(arm.pattern)
+        if arm.guard is not None:
+            # At this level, no arrow in the guard can be taken for that of the arm.
+            text += f" when {self.expression(arm.guard, Level.COALESCE)}"
+        return f"{text} -> {self.expression(arm.body)}"
+
+    def _loops(self, loops: Iterable[ast.For]) -> str:
+        text = ""
+        for loop in loops:
+            # Below a pipe, no `if` of these can be taken for one of the loop.
+            source = self._before_word(loop.source, Level.PIPE)
+            text += f" for {_names(loop.names)} in {source}"
+            for condition in loop.conditions:
+                text += f" if {self._before_word(condition, Level.PIPE)}"
+        return text
+
+    def _entry(
+        self, entry: Node | ast.Entry | ast.ComputedEntry | ast.Shorthand | ast.Spread
+    ) -> str:
+        match entry:
+            case ast.Entry(key, _, optional):
+                return self._keyed(f"{self._key(key)}{'?' * optional}", entry)
+            case ast.ComputedEntry(key):
+                return self._keyed(f"[{self.expression(key)}]", entry)
+            case ast.Shorthand(name):
+                plain = _NAME.fullmatch(name) and name not in KEYWORDS
+                return name if plain else f"{self._key(name)}?"
+            case ast.Spread(value, is_deep):
+                return f"...{'**' * is_deep}{self.expression(value)}"
+            case _:
+                return self.expression(entry)
+
+    def _keyed(self, key: str, entry: ast.Entry | ast.ComputedEntry | ast.Write) -> str:
+        if entry.condition is None:
+            return f"{key}: {self.expression(entry.value)}"
+        value = self._before_word(entry.value)
+        return f"{key}: {value} when {self.expression(entry.condition)}"
+
+    def _write(self, write: ast.Write) -> str:
         first, *others = write.path
         if not isinstance(first, ast.Field):
             raise TypeError("the path of a write begins with a field")
         path = _word(first.name)
         for step in others:
             if isinstance(step, ast.Descend):
-                path += f"..{self.key(step.key or '')}"
+                path += f"..{self._key(step.key or '')}"
             else:
-                path += yield _STEPS[type(step)](self, step)
-        text: str = yield self.keyed(path, write)
-        return text
+                path += self._step(step)
+        return self._keyed(path, write)
 
     # Patterns
 
-    def pattern(self, pattern: ast.Pattern) -> Routine[str] | str:
+    def _pattern(self, pattern: ast.Pattern) -> str:
         match pattern:
             case ast.AnyValue():
                 return "_"
             case ast.Equals(literal):
-                return self.literal(literal)
+                return self._literal(literal)
             case ast.InRange(low, high, inclusive):
                 return f"{low}..{'=' * inclusive}{high}"
             case ast.OfKind(ast.Kind.NULL, None):
@@ -393,32 +321,27 @@ class _Writer:
                 return kind.value if name is None else f"{_capture(name)}: {kind}"
             case ast.Capture(name):
                 return _capture(name)
-            case ast.ObjectPattern() | ast.ArrayPattern() | ast.OneOf():
-                return self.compound_pattern(pattern)
-
-    def compound_pattern(
-        self, pattern: ast.ObjectPattern | ast.ArrayPattern | ast.OneOf
-    ) -> Routine[str]:
-        match pattern:
             case ast.ObjectPattern(fields, rest):
-                inner: str = yield self.listed(fields, self.field_pattern)
+                inner = ", ".join(map(self._field_pattern, fields))
                 return f"{{{_with_rest(inner, rest, '...*')}}}"
             case ast.ArrayPattern(items, rest):
-                inner = yield self.listed(items, self.pattern)
+                inner = ", ".join(map(self._pattern, items))
                 return f"[{_with_rest(inner, rest, '...')}]"
             case ast.OneOf(alternatives):
-                texts: list[str] = []
-                for each in alternatives:
-                    text: str = yield self.pattern(each)
-                    texts.append(f"({text})" if isinstance(each, ast.OneOf) else text)
+                texts = [
+                    f"({self._pattern(each)})"
+                    if isinstance(each, ast.OneOf)
+                    else self._pattern(each)
+                    for each in alternatives
+                ]
                 return " | ".join(texts)
 
-    def field_pattern(self, field: ast.FieldPattern) -> Routine[str]:
+    def _field_pattern(self, field: ast.FieldPattern) -> str:
         match field:
             case ast.FieldPattern(key, ast.Capture(name)) if key == name:
                 return _name(name)
-        inner: str = yield self.pattern(field.pattern)
-        return f"{self.key(field.key)}: {inner}"
+            case _:
+                return f"{self._key(field.key)}: {self._pattern(field.pattern)}"
 
 
 def _level(node: Node) -> Level:
@@ -494,63 +417,4 @@ _LEVELS: dict[type, Level] = {
     ast.Try: Level.EXPRESSION,
     ast.Let: Level.EXPRESSION,
     ast.Lambda: Level.EXPRESSION,
-}
-
-_Write: TypeAlias = "Callable[[_Writer, Any], Routine[str] | str]"
-
-_STEPS: dict[type, _Write] = {
-    ast.Field: _Writer.field,
-    ast.Index: lambda _, step: f"[{step.index}]",
-    ast.Slice: _Writer.slice,
-    ast.Computed: _Writer.computed,
-    ast.Each: _Writer.each,
-    ast.InlineFilter: _Writer.inline_filter,
-    ast.Descend: _Writer.descend,
-    ast.Method: _Writer.method,
-    ast.DeepMethod: _Writer.deep_method,
-    ast.DeepMatch: _Writer.deep_match,
-    ast.ExactlyOne: lambda _, __: "!",
-}
-
-_ENTRIES: dict[type, _Write] = {
-    ast.Entry: _Writer.entry,
-    ast.ComputedEntry: _Writer.computed_entry,
-    ast.Shorthand: _Writer.shorthand,
-    ast.Spread: _Writer.spread,
-}
-
-_WRITERS: dict[type, _Write] = {
-    ast.Literal: _Writer.literal,
-    ast.Root: lambda _, __: "$",
-    ast.Current: lambda _, __: "@",
-    ast.Source: lambda _, node: (
-        node.name if node.name == "$" else f"@{_name(node.name)}"
-    ),
-    ast.Name: lambda _, node: _name(node.name),
-    ast.Delete: lambda _, __: "DELETE",
-    ast.Path: _Writer.path,
-    ast.Call: _Writer.call,
-    ast.Negate: _Writer.negate,
-    ast.Binary: _Writer.binary,
-    ast.Compare: _Writer.compare,
-    ast.Not: _Writer.not_,
-    ast.And: _Writer.chain,
-    ast.Or: _Writer.chain,
-    ast.Coalesce: _Writer.chain,
-    ast.Contains: _Writer.contains,
-    ast.ContainsAll: _Writer.contains_all,
-    ast.IsKind: _Writer.is_kind,
-    ast.Cast: _Writer.cast,
-    ast.Conditional: _Writer.conditional,
-    ast.Try: _Writer.try_,
-    ast.Pipe: _Writer.pipe,
-    ast.Let: _Writer.let,
-    ast.Lambda: _Writer.lambda_,
-    ast.Match: _Writer.match,
-    ast.ArrayLiteral: _Writer.array,
-    ast.ObjectLiteral: _Writer.object,
-    ast.ArrayComprehension: _Writer.array_comprehension,
-    ast.ObjectComprehension: _Writer.object_comprehension,
-    ast.FString: _Writer.f_string,
-    ast.Patch: _Writer.patch,
 }

@@ -53,6 +53,7 @@ _REDUCTIONS = {
 _SPREAD = "each element of the answer is a line of output"
 
 
+@deep()
 def explain(
     query: str,
     *,
@@ -82,8 +83,7 @@ def explain(
     ├─ on the result: $.sort(-x).take(3)
     └─ each element of the answer is a line of output
     """
-    with deep():
-        return explain_tree(read_query(query, bindings), stream=stream, indexes=indexes)
+    return explain_tree(read_query(query, bindings), stream=stream, indexes=indexes)
 
 
 @record

@@ -176,6 +176,7 @@ class QueryPlan:
 
 
 @lru_cache(maxsize=256)
+@deep()
 def plan_query(
     query: str,
     *,
@@ -192,36 +193,6 @@ def plan_query(
     is truthy, on whole rows if it `matches`; with `distinct_by`, only on the first row of each key.
     With `strict_types`, a value of a type that an operation does not support is an error.
     """
-    with deep():
-        return _planned(
-            query,
-            stream=stream,
-            distinct_by=distinct_by,
-            where=where,
-            matches=matches,
-            bindings=bindings,
-            strict_types=strict_types,
-        )
-
-
-def row_program(query: str) -> Program:
-    """Return the program of a row query."""
-    plan = plan_query(query)
-    if not isinstance(plan.main, RowPlan) or plan.questions or plan.names:
-        raise UsageError(f"{query}: this must be a row query, about each row by itself")
-    return plan.main.program
-
-
-def _planned(
-    query: str,
-    *,
-    stream: bool,
-    distinct_by: str | None,
-    where: str | None,
-    matches: bool,
-    bindings: Bindings,
-    strict_types: bool,
-) -> QueryPlan:
     tree = given = read_query(query, bindings)
     sources = _sources(tree)
     # A query without a meaning is refused as a whole, before it is cut.
@@ -273,6 +244,14 @@ def _planned(
         chosen,
         key,
     )
+
+
+def row_program(query: str) -> Program:
+    """Return the program of a row query."""
+    plan = plan_query(query)
+    if not isinstance(plan.main, RowPlan) or plan.questions or plan.names:
+        raise UsageError(f"{query}: this must be a row query, about each row by itself")
+    return plan.main.program
 
 
 def _keys_of(condition: ast.Node | None) -> KeyFilter | None:

@@ -12,9 +12,8 @@ from headrace.record import replace
 if TYPE_CHECKING:
     from headrace.errors import QuerySyntaxError
     from headrace.language.ast import Node
-    from headrace.language.grammar.cursor import Cursor, Parser
+    from headrace.language.grammar.cursor import Cursor
     from headrace.language.tokens import Token
-    from headrace.language.traversal import Routine
 
 _Entry: TypeAlias = ast.Entry | ast.ComputedEntry | ast.Shorthand | ast.Spread
 _Comprehension: TypeAlias = ast.ArrayComprehension | ast.ObjectComprehension
@@ -22,17 +21,16 @@ _Comprehension: TypeAlias = ast.ArrayComprehension | ast.ObjectComprehension
 _KEY_HINT = "write key: value; only a name can stand for both"
 
 
-def array(parser: Parser) -> Routine[Node]:
+def array(cursor: Cursor) -> Node:
     """Parse an array, or a comprehension in brackets."""
-    cursor = parser.cursor
     opening = cursor.advance()
     items: list[Node | ast.Spread] = []
     while not cursor.at("]"):
         start = cursor.token
         spread = cursor.take("...")
-        item: Node = yield parser.enclosed()
+        item = cursor.enclosed()
         if cursor.at_word("for") and not items and not spread:
-            turns: tuple[ast.For, ...] = yield loops(parser)
+            turns = loops(cursor)
             cursor.close(opening)
             return ast.ArrayComprehension(item, turns, span=cursor.since(opening))
         items.append(ast.Spread(item, span=cursor.since(start)) if spread else item)
@@ -42,14 +40,13 @@ def array(parser: Parser) -> Routine[Node]:
     return ast.ArrayLiteral(tuple(items), span=cursor.since(opening))
 
 
-def brace(parser: Parser) -> Routine[Node]:
+def brace(cursor: Cursor) -> Node:
     """Parse an object, or a comprehension in braces: the first entry tells."""
-    cursor = parser.cursor
     opening = cursor.advance()
     entries: list[_Entry] = []
     while not cursor.at("}"):
         found: _Entry | _Comprehension
-        found = yield _entry(parser) if entries else _first_entry(parser)
+        found = _entry(cursor) if entries else _first_entry(cursor)
         if isinstance(found, ast.ArrayComprehension | ast.ObjectComprehension):
             cursor.close(opening)
             return replace(found, span=cursor.since(opening))
@@ -60,32 +57,31 @@ def brace(parser: Parser) -> Routine[Node]:
     return ast.ObjectLiteral(tuple(entries), span=cursor.since(opening))
 
 
-def _first_entry(parser: Parser) -> Routine[_Entry | _Comprehension]:
+def _first_entry(cursor: Cursor) -> _Entry | _Comprehension:
     """Parse an entry, or all of a comprehension but its brace.
 
     Whether ``a: b`` and ``[a]: b`` are entries is known when no ``for`` follows.
     """
-    cursor = parser.cursor
     start = cursor.token
     key: Node | None
     if _at_entry(cursor) and not cursor.at("["):
-        entry: _Entry = yield _entry(parser)
+        entry = _entry(cursor)
         key = _key_as_value(start)
         match entry:
             case ast.Entry(_, value, False, None) if key and cursor.at_word("for"):
-                turns: tuple[ast.For, ...] = yield loops(parser)
+                turns = loops(cursor)
                 return ast.ObjectComprehension(key, value, turns)
         return entry
 
-    key = yield parser.enclosed()
+    key = cursor.enclosed()
     if cursor.at_word("for"):
-        turns = yield loops(parser)
+        turns = loops(cursor)
         return ast.ArrayComprehension(key, turns, distinct=True)
     if not cursor.take(":"):
         raise _no_key(cursor, key)
-    value = yield parser.enclosed()
+    value = cursor.enclosed()
     if cursor.at_word("for"):
-        turns = yield loops(parser)
+        turns = loops(cursor)
         return ast.ObjectComprehension(key, value, turns)
     if (
         start.is_sign("[")
@@ -93,7 +89,7 @@ def _first_entry(parser: Parser) -> Routine[_Entry | _Comprehension]:
         and len(key.items) == 1
         and not isinstance(key.items[0], ast.Spread)
     ):
-        when: Node | None = yield condition(parser)
+        when = condition(cursor)
         span = cursor.since(start)
         return ast.ComputedEntry(key.items[0], value, when, span=span)
     reason = "a key is a name, a string, or an expression in […]"
@@ -141,33 +137,30 @@ def _at_entry(cursor: Cursor) -> bool:
     return after.is_sign(":") or (token.is_name and after.is_sign(",", "}"))
 
 
-def _entry(parser: Parser) -> Routine[_Entry]:
-    cursor = parser.cursor
+def _entry(cursor: Cursor) -> _Entry:
     start = cursor.token
     if not _at_entry(cursor):
         raise _no_entry(cursor)
     cursor.advance()
     if start.kind is TokenKind.SIGN:
-        found: _Entry = yield _sign_entry(parser, start)
-        return found
+        return _sign_entry(cursor, start)
     key = str(start.value) if start.kind is TokenKind.STRING else start.text
     optional = cursor.take("?")
     if not cursor.take(":"):
         return ast.Shorthand(key, span=cursor.since(start))
-    value: Node = yield parser.enclosed()
-    when: Node | None = yield condition(parser)
+    value = cursor.enclosed()
+    when = condition(cursor)
     return ast.Entry(key, value, optional, when, span=cursor.since(start))
 
 
-def _sign_entry(parser: Parser, sign: Token) -> Routine[_Entry]:
-    cursor = parser.cursor
-    first: Node = yield parser.enclosed()
+def _sign_entry(cursor: Cursor, sign: Token) -> _Entry:
+    first = cursor.enclosed()
     if sign.text != "[":
         return ast.Spread(first, sign.text == "...**", span=cursor.since(sign))
     cursor.close(sign)
     cursor.expect(":", "after the key")
-    value: Node = yield parser.enclosed()
-    when: Node | None = yield condition(parser)
+    value = cursor.enclosed()
+    when = condition(cursor)
     return ast.ComputedEntry(first, value, when, span=cursor.since(sign))
 
 
@@ -187,9 +180,8 @@ def _no_entry(cursor: Cursor) -> QuerySyntaxError:
     return cursor.unexpected("expected a key: a name, a string or […]")
 
 
-def f_string(parser: Parser) -> Routine[Node]:
+def f_string(cursor: Cursor) -> Node:
     """Parse an f-string."""
-    cursor = parser.cursor
     start = cursor.advance()
     parts: list[ast.Text | ast.Interpolation] = []
     while cursor.token.kind is not TokenKind.F_END:
@@ -197,17 +189,16 @@ def f_string(parser: Parser) -> Routine[Node]:
         if token.kind is TokenKind.F_TEXT:
             parts.append(ast.Text(str(token.value), span=cursor.since(token)))
         else:
-            parts.append((yield _interpolation(parser, token)))
+            parts.append(_interpolation(cursor, token))
     cursor.advance()
     return ast.FString(tuple(parts), span=cursor.since(start))
 
 
-def _interpolation(parser: Parser, opening: Token) -> Routine[ast.Interpolation]:
-    cursor = parser.cursor
+def _interpolation(cursor: Cursor, opening: Token) -> ast.Interpolation:
     if cursor.at("}"):
         hint = "write {{}} for braces that are text"
         raise cursor.error(opening, "there is nothing in these braces", hint)
-    value: Node = yield parser.enclosed()
+    value = cursor.enclosed()
     spec = None
     if cursor.token.kind is TokenKind.F_SPEC:
         spec = str(cursor.advance().value) or None

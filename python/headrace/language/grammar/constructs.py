@@ -15,46 +15,43 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headrace.language.ast import Node
-    from headrace.language.grammar.cursor import Cursor, Parser
-    from headrace.language.traversal import Routine
+    from headrace.language.grammar.cursor import Cursor
 
 _WriteStep: TypeAlias = ast.Field | ast.Index | ast.Each | ast.Descend
 
 _HINT = "a path is a name and then .key, ..key, [0], [*] or [* if test], not quoted"
 
 
-def _patch(parser: Parser) -> Routine[Node]:
+def _patch(cursor: Cursor) -> Node:
     """Parse a patch."""
-    cursor = parser.cursor
     start = cursor.advance()
-    context = replace(parser.context, patch_target=True)
+    context = replace(cursor.context, patch_target=True)
     cursor.enter()
-    target: Node = yield parser.enclosed(parser.operand(Level.COALESCE), context)
+    target = cursor.enclosed(lambda: cursor.operand(Level.COALESCE), context)
     cursor.leave()
     opening = cursor.expect("{", "after the value to patch")
     writes: list[ast.Write] = []
     while not cursor.at("}"):
-        writes.append((yield _write(parser)))
+        writes.append(_write(cursor))
         if not cursor.take(","):
             break
     cursor.close(opening, ",")
     return ast.Patch(target, tuple(writes), span=cursor.since(start))
 
 
-def _write(parser: Parser) -> Routine[ast.Write]:
-    cursor = parser.cursor
+def _write(cursor: Cursor) -> ast.Write:
     start = cursor.token
     if start.kind is not TokenKind.WORD:
         raise cursor.unexpected("expected a path", _HINT)
     cursor.advance()
     path: list[_WriteStep] = [ast.Field(start.text, span=cursor.since(start))]
     while cursor.at(".", "..", "["):
-        path.append((yield _bracket(parser) if cursor.at("[") else _key(cursor)))
+        path.append(_bracket(cursor) if cursor.at("[") else _key(cursor))
     if not cursor.at(":"):
         raise cursor.unexpected("expected : after the path", _HINT)
     cursor.advance()
-    value: Node = yield parser.enclosed()
-    when: Node | None = yield condition(parser)
+    value = cursor.enclosed()
+    when = condition(cursor)
     return ast.Write(tuple(path), value, when, span=cursor.since(start))
 
 
@@ -68,13 +65,12 @@ def _key(cursor: Cursor) -> _WriteStep:
     return step(key, span=cursor.since(dots))
 
 
-def _bracket(parser: Parser) -> Routine[_WriteStep]:
-    cursor = parser.cursor
+def _bracket(cursor: Cursor) -> _WriteStep:
     opening = cursor.advance()
     test: Node | None = None
     if cursor.take("*"):
         if cursor.take_word("if"):
-            test = yield parser.enclosed()
+            test = cursor.enclosed()
         cursor.close(opening)
         return ast.Each(test, span=cursor.since(opening))
 
@@ -92,13 +88,12 @@ def _bracket(parser: Parser) -> Routine[_WriteStep]:
     return ast.Index(index, span=cursor.since(opening))
 
 
-def arrow(parser: Parser) -> Routine[Node]:
+def arrow(cursor: Cursor) -> Node:
     """Parse ``x => …``."""
-    cursor = parser.cursor
     start = cursor.token
     params = _parameters(cursor) if cursor.at("(") else (parameter(cursor),)
     cursor.expect("=>", "after the parameters")
-    body: Node = yield parser.expression()
+    body = cursor.expression()
     return ast.Lambda(params, body, span=cursor.since(start))
 
 
@@ -113,31 +108,28 @@ def _parameters(cursor: Cursor) -> tuple[ast.Variable | ast.Items, ...]:
     return tuple(params)
 
 
-def _lambda(parser: Parser) -> Routine[Node]:
-    cursor = parser.cursor
+def _lambda(cursor: Cursor) -> Node:
     start = cursor.advance()
     params = [parameter(cursor)]
     while cursor.take(","):
         params.append(parameter(cursor))
     cursor.expect(":", "after the parameters")
-    body: Node = yield parser.expression()
+    body = cursor.expression()
     return ast.Lambda(tuple(params), body, span=cursor.since(start))
 
 
-def _let(parser: Parser) -> Routine[Node]:
-    cursor = parser.cursor
+def _let(cursor: Cursor) -> Node:
     start = cursor.advance()
-    bindings: list[ast.Binding] = [(yield _binding(parser))]
+    bindings: list[ast.Binding] = [_binding(cursor)]
     while cursor.take(","):
-        bindings.append((yield _binding(parser)))
+        bindings.append(_binding(cursor))
     cursor.expect_word("in", "after the names of let")
-    body: Node = yield parser.expression()
+    body = cursor.expression()
     return ast.Let(tuple(bindings), body, span=cursor.since(start))
 
 
-def definition(parser: Parser) -> Routine[Node]:
+def definition(cursor: Cursor) -> Node:
     """Parse ``def f(x) = … in …``, which is ``let f = x => … in …``."""
-    cursor = parser.cursor
     start = cursor.advance()
     named = cursor.token
     name = cursor.name("a name after def")
@@ -147,21 +139,20 @@ def definition(parser: Parser) -> Routine[Node]:
     params = _parameters(cursor)
     if not cursor.take("="):
         raise cursor.unexpected("expected = after the parameters", _DEF_HINT)
-    context = replace(parser.context, let_value=True)
-    body: Node = yield parser.enclosed(context=context)
+    context = replace(cursor.context, let_value=True)
+    body = cursor.enclosed(context=context)
     function = ast.Lambda(params, body, span=cursor.since(named))
     binding = ast.Binding(target, function, span=cursor.since(named))
     if not cursor.take_word("in"):
         raise cursor.unexpected("expected in after the definition", _DEF_HINT)
-    rest: Node = yield parser.expression()
+    rest = cursor.expression()
     return ast.Let((binding,), rest, span=cursor.since(start))
 
 
 _DEF_HINT = "write: def f(x, y) = x + y in f(1, 2)"
 
 
-def _binding(parser: Parser) -> Routine[ast.Binding]:
-    cursor = parser.cursor
+def _binding(cursor: Cursor) -> ast.Binding:
     start = cursor.token
     target: ast.Variable | ast.Items
     if cursor.at("("):
@@ -171,25 +162,24 @@ def _binding(parser: Parser) -> Routine[ast.Binding]:
         name = cursor.name("a name to give a value to")
         target = ast.Variable(name, span=cursor.since(start))
     cursor.expect("=", "after the name")
-    context = replace(parser.context, let_value=True)
-    value: Node = yield parser.enclosed(context=context)
+    context = replace(cursor.context, let_value=True)
+    value = cursor.enclosed(context=context)
     return ast.Binding(target, value, span=cursor.since(start))
 
 
-def _match(parser: Parser) -> Routine[Node]:
-    cursor = parser.cursor
+def _match(cursor: Cursor) -> Node:
     start = cursor.advance()
-    subject: Node = yield parser.enclosed()
+    subject = cursor.enclosed()
     if not cursor.at_word("with"):
         raise cursor.unexpected("expected with after the value to match", MATCH_HINT)
     cursor.advance()
     if not cursor.at("{"):
         raise cursor.unexpected("expected { after with")
-    found: tuple[ast.Arm, ...] = yield arms(parser)
+    found = arms(cursor)
     return ast.Match(subject, found, span=cursor.since(start))
 
 
-CONSTRUCTS: dict[str, Callable[[Parser], Routine[Node]]] = {
+CONSTRUCTS: dict[str, Callable[[Cursor], Node]] = {
     "lambda": _lambda,
     "let": _let,
     "match": _match,

@@ -17,10 +17,11 @@ from headrace.language.tokens import KEYWORDS, UNBOUND, Token, TokenKind, tokeni
 from headrace.record import record
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from headrace.language.ast import Call, Located, Node
     from headrace.language.literals import Level
     from headrace.language.tokens import Bindings
-    from headrace.language.traversal import Routine
 
 DEEPEST = 1000
 """Greatest limit of depth that a caller may set."""
@@ -28,8 +29,32 @@ DEEPEST = 1000
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
-class Cursor:
-    """The tokens of one query, a position in them, and its nesting depth."""
+@record
+class Context:
+    """Words and signs that end an expression which could otherwise continue.
+
+    Does not apply where another token marks the end: inside brackets, and between
+    ``try`` or ``if`` and ``else``, ``match`` and ``with``.
+    """
+
+    let_value: bool = False
+    """``in`` ends the value of a ``let``."""
+
+    guard: bool = False
+    """``->`` ends the guard of an arm."""
+
+    patch_target: bool = False
+    """``{`` ends the target of a patch, if writes follow."""
+
+    loop: bool = False
+    """An ``if`` without ``else`` is a condition of the comprehension."""
+
+
+OPEN = Context()
+
+
+class Cursor(ABC):
+    """The tokens of one query, a position in them, its nesting depth and its context."""
 
     def __init__(self, text: str, max_depth: int, bindings: Bindings = UNBOUND) -> None:
         self.text = text
@@ -39,6 +64,26 @@ class Cursor:
         self.index = 0
         self._depth = 0
         self._closing, self._conditional = _structure(self.tokens)
+        self.context = OPEN
+        self.piped_call = -1
+        """Position of a call that directly follows a pipe."""
+
+    @abstractmethod
+    def expression(self) -> Node:
+        """Parse a whole expression, with every operator."""
+
+    @abstractmethod
+    def operand(self, minimum: Level) -> Node:
+        """Parse an expression that binds at least as tightly as `minimum`."""
+
+    def enclosed(
+        self, parse: Callable[[], Node] | None = None, context: Context = OPEN
+    ) -> Node:
+        """Parse an expression, or call `parse`, in another context."""
+        outer, self.context = self.context, context
+        found = (parse or self.expression)()
+        self.context = outer
+        return found
 
     @property
     def token(self) -> Token:
@@ -56,6 +101,12 @@ class Cursor:
     def at_word(self, *words: str) -> bool:
         """Whether one of these words comes next."""
         return self.token.is_word(*words)
+
+    def at_call(self) -> bool:
+        """Whether a name and a parenthesis come next."""
+        # `has` is an operator elsewhere, but never where a value begins.
+        may_be_called = self.token.is_name or self.at_word("has")
+        return may_be_called and self.ahead(1).is_sign("(")
 
     def at_conditional(self) -> bool:
         """Whether an ``if`` comes next that has an ``else``."""
@@ -339,61 +390,3 @@ _WORD_HINTS = {
     "not": "put it in parentheses: (not x)",
     "try": "put it in parentheses: (try x else y)",
 }
-
-
-@record
-class Context:
-    """Words and signs that end an expression which could otherwise continue.
-
-    Does not apply where another token marks the end: inside brackets, and between
-    ``try`` or ``if`` and ``else``, ``match`` and ``with``.
-    """
-
-    let_value: bool = False
-    """``in`` ends the value of a ``let``."""
-
-    guard: bool = False
-    """``->`` ends the guard of an arm."""
-
-    patch_target: bool = False
-    """``{`` ends the target of a patch, if writes follow."""
-
-    loop: bool = False
-    """An ``if`` without ``else`` is a condition of the comprehension."""
-
-
-OPEN = Context()
-
-
-class Parser(ABC):
-    """A cursor, its context, and the parser of whole expressions."""
-
-    def __init__(self, cursor: Cursor) -> None:
-        self.cursor = cursor
-        self.context = OPEN
-        self.piped_call = -1
-        """Position of a call that directly follows a pipe."""
-
-    @abstractmethod
-    def expression(self) -> Routine[Node]:
-        """Parse a whole expression, with every operator."""
-
-    @abstractmethod
-    def operand(self, minimum: Level) -> Routine[Node]:
-        """Parse an expression that binds at least as tightly as `minimum`."""
-
-    def enclosed(
-        self, routine: Routine[Node] | None = None, context: Context = OPEN
-    ) -> Routine[Node]:
-        """Parse an expression, or run `routine`, in another context."""
-        outer, self.context = self.context, context
-        found: Node = yield routine or self.expression()
-        self.context = outer
-        return found
-
-    def at_call(self) -> bool:
-        """Whether a name and a parenthesis come next."""
-        # `has` is an operator elsewhere, but never where a value begins.
-        token = self.cursor.token
-        may_be_called = token.is_name or token.is_word("has")
-        return may_be_called and self.cursor.ahead(1).is_sign("(")

@@ -11,8 +11,7 @@ from headrace.language.tokens import TokenKind
 
 if TYPE_CHECKING:
     from headrace.language.ast import Node
-    from headrace.language.grammar.cursor import Cursor, Parser
-    from headrace.language.traversal import Routine
+    from headrace.language.grammar.cursor import Cursor
 
 
 def names(cursor: Cursor, *, may_rest: bool) -> tuple[tuple[str, ...], str | None]:
@@ -41,27 +40,25 @@ def parameter(cursor: Cursor) -> ast.Variable | ast.Items:
     return ast.Variable(name, span=cursor.since(start))
 
 
-def arguments(parser: Parser) -> Routine[tuple[ast.Arg, ...]]:
+def arguments(cursor: Cursor) -> tuple[ast.Arg, ...]:
     """Parse the arguments of a call, with their parentheses."""
-    cursor = parser.cursor
     opening = cursor.advance()
     given: list[ast.Arg] = []
     while not cursor.at(")") or given:
-        given.append((yield _argument(parser)))
+        given.append(_argument(cursor))
         if not cursor.take(","):
             break
     cursor.close(opening, ",")
     return tuple(given)
 
 
-def _argument(parser: Parser) -> Routine[ast.Arg]:
-    cursor = parser.cursor
+def _argument(cursor: Cursor) -> ast.Arg:
     start = cursor.token
     name = None
     if start.kind is TokenKind.WORD and cursor.ahead(1).is_sign(":"):
         name = cursor.advance().text
         cursor.advance()
-    value: Node = yield parser.enclosed()
+    value = cursor.enclosed()
     if cursor.at("=") and isinstance(value, ast.Name):
         word = value.name
         hint = f"write {word}: … for an argument, {word} == … to compare"
@@ -72,41 +69,38 @@ def _argument(parser: Parser) -> Routine[ast.Arg]:
     return ast.Arg(value, name, span=cursor.since(start))
 
 
-def arms(parser: Parser) -> Routine[tuple[ast.Arm, ...]]:
+def arms(cursor: Cursor) -> tuple[ast.Arm, ...]:
     """Parse the arms of a match, with their braces."""
-    cursor = parser.cursor
     opening = cursor.advance()
-    found: list[ast.Arm] = [(yield _arm(parser))]
+    found: list[ast.Arm] = [_arm(cursor)]
     while cursor.take(",") and not cursor.at("}"):
-        found.append((yield _arm(parser)))
+        found.append(_arm(cursor))
     cursor.close(opening, ",")
     return tuple(found)
 
 
-def _arm(parser: Parser) -> Routine[ast.Arm]:
-    cursor = parser.cursor
+def _arm(cursor: Cursor) -> ast.Arm:
     start = cursor.token
-    fits: ast.Pattern = yield pattern(cursor, [])
+    fits = pattern(cursor, [])
     guard: Node | None = None
     if cursor.take_word("when"):
-        guard = yield parser.enclosed(context=Context(guard=True))
+        guard = cursor.enclosed(context=Context(guard=True))
     cursor.expect("->", "after the guard" if guard else "after the pattern")
-    body: Node = yield parser.enclosed()
+    body = cursor.enclosed()
     return ast.Arm(fits, body, guard, span=cursor.since(start))
 
 
-def loops(parser: Parser) -> Routine[tuple[ast.For, ...]]:
+def loops(cursor: Cursor) -> tuple[ast.For, ...]:
     """Parse the loops of a comprehension, from its first ``for`` on."""
-    cursor = parser.cursor
     found: list[ast.For] = []
     while cursor.at_word("for"):
         start = cursor.advance()
         variables = _loop_variables(cursor)
         cursor.expect_word("in", "after the names of for")
-        source: Node = yield parser.enclosed(context=_LOOP)
+        source = cursor.enclosed(context=_LOOP)
         conditions: list[Node] = []
         while cursor.take_word("if"):
-            conditions.append((yield parser.enclosed(context=_LOOP)))
+            conditions.append(cursor.enclosed(context=_LOOP))
         span = cursor.since(start)
         found.append(ast.For(variables, source, tuple(conditions), span=span))
     return tuple(found)
@@ -128,9 +122,8 @@ def _loop_variables(cursor: Cursor) -> tuple[str, ...]:
     return tuple(found)
 
 
-def condition(parser: Parser) -> Routine[Node | None]:
+def condition(cursor: Cursor) -> Node | None:
     """Parse the ``when`` of an entry or a write, if there is one."""
-    if not parser.cursor.take_word("when"):
+    if not cursor.take_word("when"):
         return None
-    found: Node = yield parser.enclosed()
-    return found
+    return cursor.enclosed()

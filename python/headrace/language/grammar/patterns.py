@@ -29,21 +29,20 @@ from headrace.language.tokens import LITERAL_WORDS, Token, TokenKind
 if TYPE_CHECKING:
     from headrace.language.ast import Number
     from headrace.language.grammar.cursor import Cursor
-    from headrace.language.traversal import Routine
 
 KINDS = {kind.value: kind for kind in Kind}
 
 
-def pattern(cursor: Cursor, bound: list[str]) -> Routine[Pattern]:
+def pattern(cursor: Cursor, bound: list[str]) -> Pattern:
     """Parse a pattern with its alternatives, and add the names it binds to `bound`."""
     cursor.enter()
     start = cursor.token
     first = len(bound)
-    alternatives: list[Pattern] = [(yield _alternative(cursor, bound))]
+    alternatives: list[Pattern] = [_alternative(cursor, bound)]
     while cursor.take("|"):
         following = cursor.token
         own: list[str] = []
-        alternatives.append((yield _alternative(cursor, own)))
+        alternatives.append(_alternative(cursor, own))
         if set(own) != set(bound[first:]):
             reason = "the alternatives of a pattern must bind the same names"
             raise cursor.error(following, reason)
@@ -53,7 +52,7 @@ def pattern(cursor: Cursor, bound: list[str]) -> Routine[Pattern]:
     return OneOf(tuple(alternatives), span=cursor.since(start))
 
 
-def _alternative(cursor: Cursor, bound: list[str]) -> Routine[Pattern]:
+def _alternative(cursor: Cursor, bound: list[str]) -> Pattern:
     token = cursor.token
     if token.kind is TokenKind.NUMBER or cursor.at("-"):
         return _number_or_range(cursor)
@@ -66,15 +65,14 @@ def _alternative(cursor: Cursor, bound: list[str]) -> Routine[Pattern]:
         return _name_or_kind(cursor, bound)
 
     if cursor.at("{"):
-        found: Pattern = yield _object(cursor, bound)
-    elif cursor.at("["):
-        found = yield _array(cursor, bound)
-    elif cursor.take("("):
-        found = yield pattern(cursor, bound)
+        return _object(cursor, bound)
+    if cursor.at("["):
+        return _array(cursor, bound)
+    if cursor.take("("):
+        found = pattern(cursor, bound)
         cursor.close(token, "|")
-    else:
-        raise cursor.unexpected("expected a pattern")
-    return found
+        return found
+    raise cursor.unexpected("expected a pattern")
 
 
 def _number_or_range(cursor: Cursor) -> Pattern:
@@ -113,7 +111,7 @@ def _name_or_kind(cursor: Cursor, bound: list[str]) -> Pattern:
     return Capture(name, span=cursor.since(token))
 
 
-def _object(cursor: Cursor, bound: list[str]) -> Routine[Pattern]:
+def _object(cursor: Cursor, bound: list[str]) -> Pattern:
     opening = cursor.advance()
     found: list[FieldPattern] = []
     rest = None
@@ -121,20 +119,20 @@ def _object(cursor: Cursor, bound: list[str]) -> Routine[Pattern]:
         if cursor.at("...", "...*"):
             rest = _rest(cursor, bound)
         else:
-            found.append((yield _field(cursor, bound)))
+            found.append(_field(cursor, bound))
         if not cursor.take(","):
             break
     cursor.close(opening, ",")
     return ObjectPattern(tuple(found), rest, span=cursor.since(opening))
 
 
-def _field(cursor: Cursor, bound: list[str]) -> Routine[FieldPattern]:
+def _field(cursor: Cursor, bound: list[str]) -> FieldPattern:
     token = cursor.token
     if token.kind not in {TokenKind.WORD, TokenKind.STRING}:
         raise cursor.unexpected("expected a key")
     cursor.advance()
     if cursor.take(":"):
-        value: Pattern = yield pattern(cursor, bound)
+        value = pattern(cursor, bound)
         return FieldPattern(_key(token), value, span=cursor.since(token))
     if not token.is_name:
         raise cursor.unexpected(f"expected : after the key {token.text}")
@@ -147,7 +145,7 @@ def _key(token: Token) -> str:
     return str(token.value) if token.kind is TokenKind.STRING else token.text
 
 
-def _array(cursor: Cursor, bound: list[str]) -> Routine[Pattern]:
+def _array(cursor: Cursor, bound: list[str]) -> Pattern:
     opening = cursor.advance()
     items: list[Pattern] = []
     rest = None
@@ -155,7 +153,7 @@ def _array(cursor: Cursor, bound: list[str]) -> Routine[Pattern]:
         if cursor.at("..."):
             rest = _rest(cursor, bound)
         else:
-            items.append((yield pattern(cursor, bound)))
+            items.append(pattern(cursor, bound))
         if not cursor.take(","):
             break
     cursor.close(opening, ",")

@@ -18,28 +18,26 @@ if TYPE_CHECKING:
 
     from headrace.errors import QuerySyntaxError
     from headrace.language.ast import Node, Step
-    from headrace.language.grammar.cursor import Cursor, Parser
+    from headrace.language.grammar.cursor import Cursor
     from headrace.language.tokens import Token
-    from headrace.language.traversal import Routine
 
 
-def postfix(parser: Parser) -> Routine[Node]:
+def postfix(cursor: Cursor) -> Node:
     """Parse a value with all its steps."""
-    cursor = parser.cursor
     start = cursor.token
     steps: list[Step] = []
     base: Node = ast.Current(span=ast.Span(start.start, start.start))
-    if _at_call_on_current(parser):
+    if _at_call_on_current(cursor):
         name = cursor.advance()
-        steps.append((yield _method(parser, name, start)))
+        steps.append(_method(cursor, name, start))
     elif not cursor.at("."):
-        base = yield primary(parser)
+        base = primary(cursor)
     while cursor.token.kind is TokenKind.SIGN:
         if cursor.take("?"):
             if steps and isinstance(steps[-1], ast.Field | ast.Method):
                 steps[-1] = replace(steps[-1], optional=True)
-        elif cursor.token.text in _STEPS and not _at_writes(parser):
-            steps.append((yield _STEPS[cursor.token.text](parser)))
+        elif cursor.token.text in _STEPS and not _at_writes(cursor):
+            steps.append(_STEPS[cursor.token.text](cursor))
         else:
             break
     if not steps:
@@ -47,21 +45,19 @@ def postfix(parser: Parser) -> Routine[Node]:
     return ast.Path(base, tuple(steps), span=cursor.since(start))
 
 
-def _at_call_on_current(parser: Parser) -> bool:
-    return parser.at_call() and (
-        parser.cursor.index == parser.piped_call
-        or parser.cursor.at_word("has", "missing")
+def _at_call_on_current(cursor: Cursor) -> bool:
+    return cursor.at_call() and (
+        cursor.index == cursor.piped_call or cursor.at_word("has", "missing")
     )
 
 
-def _at_writes(parser: Parser) -> bool:
+def _at_writes(cursor: Cursor) -> bool:
     """Whether the next brace begins the writes of a patch.
 
     They begin with a path and a colon, which no inline filter does. A string or
     `=` in their place is no path, but certainly a mistake in one.
     """
-    cursor = parser.cursor
-    if not parser.context.patch_target or not cursor.at("{"):
+    if not cursor.context.patch_target or not cursor.at("{"):
         return False
     if cursor.ahead(1).kind not in {TokenKind.WORD, TokenKind.STRING}:
         return cursor.ahead(1).is_sign("}")
@@ -86,12 +82,11 @@ def _is_after_dot(cursor: Cursor, index: int) -> bool:
     )
 
 
-def _dot(parser: Parser) -> Routine[Step]:
-    cursor = parser.cursor
+def _dot(cursor: Cursor) -> Step:
     dot = cursor.advance()
     if cursor.at("{"):
         opening = cursor.advance()
-        key: Node = yield parser.enclosed()
+        key = cursor.enclosed()
         cursor.close(opening)
         return _keyed(key, cursor.since(dot))
     if cursor.token.kind is TokenKind.STRING:
@@ -101,8 +96,7 @@ def _dot(parser: Parser) -> Routine[Step]:
         raise _no_field(cursor)
     name = cursor.advance()
     if cursor.at("("):
-        method: Step = yield _method(parser, name, dot)
-        return method
+        return _method(cursor, name, dot)
     return ast.Field(name.text, span=cursor.since(dot))
 
 
@@ -113,15 +107,14 @@ def _no_field(cursor: Cursor) -> QuerySyntaxError:
     return cursor.unexpected("expected a field after .", hint)
 
 
-def _method(parser: Parser, name: Token, start: Token) -> Routine[Step]:
+def _method(cursor: Cursor, name: Token, start: Token) -> Step:
     from headrace.language.grammar.parts import arguments
 
-    given: tuple[ast.Arg, ...] = yield arguments(parser)
-    return ast.Method(name.text, given, span=parser.cursor.since(start))
+    given = arguments(cursor)
+    return ast.Method(name.text, given, span=cursor.since(start))
 
 
-def _descend(parser: Parser) -> Routine[Step]:
-    cursor = parser.cursor
+def _descend(cursor: Cursor) -> Step:
     dots = cursor.advance()
     if cursor.token.kind is TokenKind.STRING:
         quoted = str(cursor.advance().value)
@@ -132,7 +125,7 @@ def _descend(parser: Parser) -> Routine[Step]:
     if cursor.at("("):
         from headrace.language.grammar.parts import arguments
 
-        given: tuple[ast.Arg, ...] = yield arguments(parser)
+        given = arguments(cursor)
         return ast.DeepMethod(key, given, span=cursor.since(dots))
     if key == "match":
         first = cursor.at("!") and cursor.ahead(1).is_sign("{")
@@ -141,35 +134,32 @@ def _descend(parser: Parser) -> Routine[Step]:
         if cursor.at("{"):
             from headrace.language.grammar.parts import arms
 
-            found: tuple[ast.Arm, ...] = yield arms(parser)
+            found = arms(cursor)
             return ast.DeepMatch(found, first, span=cursor.since(dots))
     return ast.Descend(key, span=cursor.since(dots))
 
 
-def _inline_filter(parser: Parser) -> Routine[Step]:
-    cursor = parser.cursor
+def _inline_filter(cursor: Cursor) -> Step:
     opening = cursor.advance()
-    predicate: Node = yield parser.enclosed()
+    predicate = cursor.enclosed()
     cursor.close(opening)
     return ast.InlineFilter(predicate, span=cursor.since(opening))
 
 
-def _exactly_one(parser: Parser) -> Step:
-    sign = parser.cursor.advance()
-    return ast.ExactlyOne(span=parser.cursor.since(sign))
+def _exactly_one(cursor: Cursor) -> Step:
+    sign = cursor.advance()
+    return ast.ExactlyOne(span=cursor.since(sign))
 
 
-def _bracket(parser: Parser) -> Routine[Step]:
-    cursor = parser.cursor
+def _bracket(cursor: Cursor) -> Step:
     opening = cursor.advance()
     if cursor.at("]"):
         raise cursor.unexpected("expected an index", "write [*] for all elements")
     if cursor.at("*"):
-        each: Step = yield _each(parser, opening)
-        return each
+        return _each(cursor, opening)
     if cursor.at(":"):
         return _slice(cursor, opening, None)
-    key: Node = yield parser.enclosed()
+    key = cursor.enclosed()
     if cursor.at(":"):
         return _slice(cursor, opening, key)
     cursor.close(opening)
@@ -201,16 +191,15 @@ def _no_bound(cursor: Cursor, offset: int) -> QuerySyntaxError:
     return cursor.error(offset, "the bounds of a slice are whole numbers", hint)
 
 
-def _each(parser: Parser, opening: Token) -> Routine[Step]:
-    cursor = parser.cursor
+def _each(cursor: Cursor, opening: Token) -> Step:
     cursor.advance()
     condition: Node | None = None
     if cursor.take_word("if"):
-        condition = yield parser.enclosed()
+        condition = cursor.enclosed()
     cursor.close(opening, "" if condition else "if")
     body: Node | None = None
     if cursor.take("=>"):
-        body = yield parser.expression()
+        body = cursor.expression()
     return ast.Each(condition, body, span=cursor.since(opening))
 
 
@@ -234,7 +223,7 @@ def _keyed(key: Node, span: ast.Span) -> Step:
     return ast.Index(index, span=span)
 
 
-_StepParser: TypeAlias = "Callable[[Parser], Routine[Step] | Step]"
+_StepParser: TypeAlias = "Callable[[Cursor], Step]"
 
 _STEPS: dict[str, _StepParser] = {
     ".": _dot,
@@ -245,29 +234,25 @@ _STEPS: dict[str, _StepParser] = {
 }
 
 
-def primary(parser: Parser) -> Routine[Node]:
+def primary(cursor: Cursor) -> Node:
     """Parse a value without the steps that may follow it."""
-    token = parser.cursor.token
-    found: Node
+    token = cursor.token
     if token.kind is TokenKind.WORD:
-        found = yield _word(parser)
-    elif token.kind is TokenKind.F_START:
+        return _word(cursor)
+    if token.kind is TokenKind.F_START:
         from headrace.language.grammar.construction import f_string
 
-        found = yield f_string(parser)
-    elif token.is_sign("("):
-        found = yield _parenthesis(parser)
-    elif token.is_sign("[", "{"):
+        return f_string(cursor)
+    if token.is_sign("("):
+        return _parenthesis(cursor)
+    if token.is_sign("[", "{"):
         from headrace.language.grammar.construction import array, brace
 
-        found = yield (array if token.text == "[" else brace)(parser)
-    else:
-        found = _leaf(parser)
-    return found
+        return (array if token.text == "[" else brace)(cursor)
+    return _leaf(cursor)
 
 
-def _leaf(parser: Parser) -> Node:
-    cursor = parser.cursor
+def _leaf(cursor: Cursor) -> Node:
     token = cursor.token
     span = ast.Span(token.start, token.end)
     found: Node
@@ -287,8 +272,7 @@ def _leaf(parser: Parser) -> Node:
     return found
 
 
-def _word(parser: Parser) -> Routine[Node]:
-    cursor = parser.cursor
+def _word(cursor: Cursor) -> Node:
     token = cursor.token
     found: Node
     if token.text in LITERAL_WORDS:
@@ -302,20 +286,20 @@ def _word(parser: Parser) -> Routine[Node]:
 
         if token.text not in CONSTRUCTS:
             raise cursor.unexpected()
-        found = yield CONSTRUCTS[token.text](parser)
+        found = CONSTRUCTS[token.text](cursor)
     elif cursor.ahead(1).is_sign("=>"):
         from headrace.language.grammar.constructs import arrow
 
-        found = yield arrow(parser)
+        found = arrow(cursor)
     elif token.text == "def" and cursor.ahead(1).kind is TokenKind.WORD:
         from headrace.language.grammar.constructs import definition
 
-        found = yield definition(parser)
-    elif parser.at_call():
+        found = definition(cursor)
+    elif cursor.at_call():
         from headrace.language.grammar.parts import arguments
 
         cursor.advance()
-        given: tuple[ast.Arg, ...] = yield arguments(parser)
+        given = arguments(cursor)
         found = ast.Call(token.text, given, span=cursor.since(token))
         if token.text == "env":
             found = cursor.environment(token, found)
@@ -330,20 +314,17 @@ def _word(parser: Parser) -> Routine[Node]:
     return found
 
 
-def _parenthesis(parser: Parser) -> Routine[Node]:
-    cursor = parser.cursor
-    found: Node
+def _parenthesis(cursor: Cursor) -> Node:
     if cursor.at_arrow_parameters():
         from headrace.language.grammar.constructs import arrow
 
-        found = yield arrow(parser)
-        return found
+        return arrow(cursor)
     opening = cursor.advance()
-    found = yield parser.enclosed()
+    found = cursor.enclosed()
     if cursor.at_word("for"):
         from headrace.language.grammar.parts import loops
 
-        turns: tuple[ast.For, ...] = yield loops(parser)
+        turns = loops(cursor)
         cursor.close(opening)
         return ast.ArrayComprehension(found, turns, span=cursor.since(opening))
     cursor.close(opening)
