@@ -1,6 +1,6 @@
-"""Queries beside DuckDB, Polars, qj, jq and ripgrep, on one thread and on two.
+"""Queries beside DuckDB, Polars, qj, jq, simdjson and ripgrep, on one thread and on two.
 
-Each work is one query in the language of each tool. Every candidate writes its answer to a
+Each work is one query in the language of each tool; simdjson only finds a field. Every candidate writes its answer to a
 file, and the answers are compared as values. jq runs over a twentieth of the file, beside
 Headrace again. `GOALS` are CPU seconds for 1 GB of `--size`; other sizes scale them.
 """
@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 Files: TypeAlias = "Mapping[str, Path]"
 
 OURS = "Headrace"
+# Only the first one checks each row in full, as Headrace does.
+SIMDJSON = {"simdjson DOM": "dom", "simdjson on demand": "ondemand"}
 THREADS = (1, 2)
 WRITTEN = DATA / "engine.out"
 
@@ -68,9 +70,9 @@ class Work:
     """One query over the first of `files`, in all languages.
 
     `sql` is that of DuckDB and Polars, unless DuckDB is faster with another one, `text_sql`, over
-    rows that it reads as text. `goal` is the CPU time on one thread, `beside` the part of the CPU time of others that it
-    may take, `held` the peak memory on one thread; None for any amount. Each further thread
-    may hold `HELD_BY_A_THREAD`.
+    rows that it reads as text. `goal` is the CPU time on one thread, `beside` the part of the CPU
+    time of others that it may take, `held` the peak memory on one thread; None for any amount. Each further thread
+    may hold `HELD_BY_A_THREAD`. `pointer` is the JSON pointer of the field, if the work is one.
     """
 
     label: str
@@ -80,6 +82,7 @@ class Work:
     jq: tuple[str, ...] = ()
     rg: tuple[str, ...] = ()
     text_sql: str = ""
+    pointer: str = ""
     form: Form = "rows"
     order: Order = "kept"
     goal: float | None = None
@@ -106,6 +109,7 @@ WORKS = (
         "$.id",
         "select id from events",
         (".id",),
+        pointer="/id",
         text_sql="select json->>'$.id' from events",
         form="values",
         goal=1.1,
@@ -241,6 +245,7 @@ WORKS = (
         "$.col_25",
         "select col_25 from wide",
         (".col_25",),
+        pointer="/col_25",
         form="values",
         goal=0.75,
         beside=FIRST,
@@ -261,6 +266,7 @@ WORKS = (
         "$.user.followers_count",
         'select "user".followers_count from tweets',
         (".user.followers_count",),
+        pointer="/user/followers_count",
         text_sql="select json->>'$.user.followers_count' from tweets",
         form="values",
         goal=0.22,
@@ -366,7 +372,16 @@ def jq_program(
     return written_program(name, *words, written=WRITTEN, order=work.order)
 
 
-def question(work: Work, files: Files, qj: Path, rg: Path) -> Question:
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """Programs that are measured beside the libraries; `walk` is the one on simdjson."""
+
+    qj: Path
+    rg: Path
+    walk: Path
+
+
+def question(work: Work, files: Files, programs: Programs) -> Question:
     """Run a work with every engine, and with ripgrep if a search has the same answer."""
     path = files[work.files[0]]
     candidates = [ours(work, files, threads) for threads in THREADS]
@@ -383,10 +398,14 @@ def question(work: Work, files: Files, qj: Path, rg: Path) -> Question:
                 order=work.order,
             )
         )
-    candidates += peers(work, files, qj)
+    candidates += peers(work, files, programs.qj)
+    if work.pointer:
+        for name, mode in SIMDJSON.items():
+            words = (programs.walk, mode, work.pointer, path)
+            candidates.append(written_program(name, *words, written=WRITTEN))
     if work.rg:
         search: tuple[str | Path, ...] = (
-            rg,
+            programs.rg,
             "--no-config",
             "--no-line-number",
             *work.rg,
@@ -450,9 +469,10 @@ def one_row(qj: Path) -> Question:
 def build(settings: Settings) -> Benchmark:
     """Run all works, and what bounds them."""
     qj, rg = tools.installed("qj", "rg")
+    programs = Programs(qj, rg, tools.simdjson())
     files = files_of(settings.size)
     smaller = files_of(settings.size // JQ_SHARE)
-    works = [question(work, files, qj, rg) for work in WORKS]
+    works = [question(work, files, programs) for work in WORKS]
     with_jq = [jq_question(work, smaller) for work in WORKS if work.jq]
     shown = {"narrow": "events", "wide": "wide", "tweets": "tweets"}
     limits = [count(name, files[data], rg) for name, data in shown.items()]
@@ -479,7 +499,7 @@ def build(settings: Settings) -> Benchmark:
 
 PEERS = ("DuckDB", "Polars", "qj")
 OVERVIEWS = (
-    Overview("cpu", (OURS, *PEERS, "jq", "rg", "wc -l", "copy")),
+    Overview("cpu", (OURS, *PEERS, *SIMDJSON, "jq", "rg", "wc -l", "copy")),
     Overview("time", (OURS, *(on(name, 2) for name in (OURS, *PEERS)), "wc -l")),
     Overview(
         "peak_rss", (OURS, *PEERS, *(on(name, 2) for name in (OURS, *PEERS)), "jq")

@@ -15,7 +15,9 @@ from benchmarks.runner import run_once
 from benchmarks.suite import Settings
 from benchmarks.suites import engine, linear
 
-QJ, RG = tools.program("qj"), tools.program("rg")
+PROGRAMS = engine.Programs(
+    tools.program("qj"), tools.program("rg"), tools.SIMDJSON_WALK
+)
 ROWS = {
     "events": 3000,
     "fewer events": 1000,
@@ -124,7 +126,7 @@ def slow_answer(work, files, folder):
 
 @pytest.mark.parametrize("work", AS_LINES, ids=lambda work: work.label)
 def test_every_candidate_gives_the_right_answer(work, files, tmp_path):
-    candidates = engine.question(work, files, QJ, RG).candidates
+    candidates = engine.question(work, files, PROGRAMS).candidates
     if work.jq:
         candidates += engine.jq_question(work, files).candidates
     present = [each for each in candidates if each.missing() is None]
@@ -138,7 +140,7 @@ def test_every_candidate_gives_the_right_answer(work, files, tmp_path):
 def test_every_table_has_the_values_of_the_file(work, files, tmp_path):
     pa = pytest.importorskip("pyarrow")
     pq = pytest.importorskip("pyarrow.parquet")
-    candidates = engine.question(work, files, QJ, RG).candidates
+    candidates = engine.question(work, files, PROGRAMS).candidates
     present = [each for each in candidates if each.missing() is None]
     answers = {each.name: answer_of(each) for each in present}
     table = pa.Table.from_pylist(rows_of(files[work.files[0]]))
@@ -155,7 +157,10 @@ def test_a_hundredth_of_the_rows_is_not_none_of_them(files):
 
 @pytest.fixture
 def built(monkeypatch, files):
-    monkeypatch.setattr(engine.tools, "installed", lambda *_names: [QJ, RG])
+    monkeypatch.setattr(
+        engine.tools, "installed", lambda *_names: [PROGRAMS.qj, PROGRAMS.rg]
+    )
+    monkeypatch.setattr(engine.tools, "simdjson", lambda: PROGRAMS.walk)
     monkeypatch.setattr(engine, "files_of", lambda _size: files)
     return engine.build(Settings(size=500_000_000, large=0, rounds=1))
 
@@ -188,7 +193,7 @@ def test_goals_are_those_of_this_size(built):
 
 @pytest.mark.parametrize("name", ["events", "tweets"])
 def test_every_candidate_counts_the_rows(files, name):
-    question = engine.count(name, files[name], RG)
+    question = engine.count(name, files[name], PROGRAMS.rg)
     present = [each for each in question.candidates if each.missing() is None]
     assert {run_once(each).answer for each in present} == {ROWS[name]}
 
