@@ -13,26 +13,28 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # `typing` alone would double the time to say the version
 if TYPE_CHECKING:
-    from headrace.api.convert import convert
-    from headrace.api.dataset import Dataset
-    from headrace.api.follow import follow
-    from headrace.api.functions import functions
-    from headrace.api.index.graph import GraphIndex
-    from headrace.api.index.key import KeyIndex
-    from headrace.api.log.log import Log
-    from headrace.api.log.writer import LogWriter
-    from headrace.api.open import open
-    from headrace.api.query import query
-    from headrace.api.results import QueryResult
-    from headrace.api.row_indexer import RowIndexer
-    from headrace.api.shards.shard_set import ShardSet
-    from headrace.api.shards.writer import ShardWriter
-    from headrace.errors import HeadraceError
-    from headrace.kernel.version import __version__
-    from headrace.pipeline.spec import Pipeline
-    from headrace.store.rows.demand import Capabilities, Lanes
-    from headrace.store.rows.provider import Position, RowProvider
-    from headrace.store.shards.write.line_writer import LineWriter
+    from headrace.api.convert import convert as convert
+    from headrace.api.dataset import Dataset as Dataset
+    from headrace.api.follow import follow as follow
+    from headrace.api.functions import functions as functions
+    from headrace.api.index.graph import GraphIndex as GraphIndex
+    from headrace.api.index.key import KeyIndex as KeyIndex
+    from headrace.api.log.log import Log as Log
+    from headrace.api.log.writer import LogWriter as LogWriter
+    from headrace.api.open import open as open
+    from headrace.api.query import query as query
+    from headrace.api.results import QueryResult as QueryResult
+    from headrace.api.row_indexer import RowIndexer as RowIndexer
+    from headrace.api.shards.shard_set import ShardSet as ShardSet
+    from headrace.api.shards.writer import ShardWriter as ShardWriter
+    from headrace.errors import HeadraceError as HeadraceError
+    from headrace.kernel.version import __version__ as __version__
+    from headrace.pipeline.spec import Pipeline as Pipeline
+    from headrace.store.rows.demand import Capabilities as Capabilities
+    from headrace.store.rows.demand import Lanes as Lanes
+    from headrace.store.rows.provider import Position as Position
+    from headrace.store.rows.provider import RowProvider as RowProvider
+    from headrace.store.shards.write.line_writer import LineWriter as LineWriter
 
 _HOMES = {
     "Capabilities": "headrace.store.rows.demand",
@@ -59,30 +61,7 @@ _HOMES = {
     "query": "headrace.api.query",
 }
 
-__all__ = [
-    "Capabilities",
-    "Dataset",
-    "GraphIndex",
-    "HeadraceError",
-    "KeyIndex",
-    "Lanes",
-    "LineWriter",
-    "Log",
-    "LogWriter",
-    "Pipeline",
-    "Position",
-    "QueryResult",
-    "RowIndexer",
-    "RowProvider",
-    "ShardSet",
-    "ShardWriter",
-    "__version__",
-    "convert",
-    "follow",
-    "functions",
-    "open",
-    "query",
-]
+__all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> object:

@@ -96,20 +96,24 @@ class Result:
         from headrace.kernel.blocks import codecs as block_codecs
         from headrace.store.files.atomic import destination, write_atomically
 
-        if not isinstance(path, str | os.PathLike):
-            return self._written_to(path, named(format or "ndjson").name, schema)
-        chosen, codec = target(path, format)
-        in_blocks = codec != "none" and codec in block_codecs()
-        whole = chosen.name != "ndjson" or in_blocks
         count = 0
 
-        def counted() -> Iterator[bytes]:
+        def counted(answers: Iterator[bytes]) -> Iterator[bytes]:
             nonlocal count
-            for lines in self.lines() if whole else self.pieces():
+            for lines in answers:
                 count += lines.count(b"\n")
                 yield lines
 
-        content = self._formatted(counted(), chosen.name, schema=schema)
+        if not isinstance(path, str | os.PathLike):
+            name = named(format or "ndjson").name
+            for piece in self._formatted(counted(self.lines()), name, schema=schema):
+                path.write(piece)
+            return count
+        chosen, codec = target(path, format)
+        in_blocks = codec != "none" and codec in block_codecs()
+        whole = chosen.name != "ndjson" or in_blocks
+        answers = counted(self.lines() if whole else self.pieces())
+        content = self._formatted(answers, chosen.name, schema=schema)
         if chosen.name == "ndjson" and in_blocks:
             from headrace.store.shards.write.line_writer import LineWriter
 
@@ -120,21 +124,6 @@ class Result:
         if codec != "none":
             content = _compressed(content, codec)
         write_atomically(destination(path), content)
-        return count
-
-    def _written_to(
-        self, writer: Writable, format: FormatName, schema: pyarrow.Schema | None
-    ) -> int:
-        count = 0
-
-        def counted() -> Iterator[bytes]:
-            nonlocal count
-            for lines in self.lines():
-                count += lines.count(b"\n")
-                yield lines
-
-        for content in self._formatted(counted(), format, schema=schema):
-            writer.write(content)
         return count
 
     def formatted(
@@ -159,7 +148,7 @@ class Result:
             raise UsageError(f"{chosen.name} has no types; leave out the schema")
         columns = None if chosen.live else self._columns()
         layout = Layout(self._note, columns, width, schema)
-        return iter(load(chosen).write(answers, layout))
+        return iter(load(chosen)(answers, layout))
 
     # Data frames
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast
 
 from headrace.errors import UsageError
 from headrace.record import record
@@ -39,8 +39,14 @@ class Layout:
     schema: pyarrow.Schema | None = None
 
 
+Write: TypeAlias = "Callable[[Iterator[bytes], Layout], Iterable[bytes]]"
+"""Turns answers, whole lines of JSON, into the bytes of a file."""
+
+
 class Format(NamedTuple):
-    """One format; its module is ``headrace.api.formats.as_<name>``, except for ndjson.
+    """One format: the function ``name`` of the module ``headrace.api.formats.<module>``.
+
+    Lines of JSON have no module: they are the answers as they are.
 
     `live`: answers leave as they come. Otherwise the first ones are held to find the
     columns, unless the query names them. `binary`: nothing for a terminal, and
@@ -48,6 +54,7 @@ class Format(NamedTuple):
     """
 
     name: FormatName
+    module: str
     doc: str
     suffixes: tuple[str, ...] = ()
     live: bool = True
@@ -56,23 +63,28 @@ class Format(NamedTuple):
 
 
 FORMATS: tuple[Format, ...] = (
-    Format("ndjson", "one answer on a line", (".jsonl", ".ndjson")),
-    Format("json", "one array of all answers", (".json",)),
-    Format("raw", "strings without quotes, all else as JSON"),
-    Format("table", "aligned columns for people; long values are cut", live=False),
+    Format("ndjson", "", "one answer on a line", (".jsonl", ".ndjson")),
+    Format("json", "json_text", "one array of all answers", (".json",)),
+    Format("raw", "json_text", "strings without quotes, all else as JSON"),
+    Format(
+        "table", "table", "aligned columns for people; long values are cut", live=False
+    ),
     Format(
         "csv",
+        "delimited",
         "comma-separated values with a header (RFC 4180); nested values as JSON",
         (".csv",),
         live=False,
     ),
     Format(
         "tsv",
+        "delimited",
         r"tab-separated values with a header; \t, \n, \r, \\ stand for what they name",
         (".tsv",),
         live=False,
     ),
     Format(
+        "parquet",
         "parquet",
         "typed columns (needs pyarrow); values of several types as JSON text",
         (".parquet",),
@@ -84,14 +96,6 @@ FORMATS: tuple[Format, ...] = (
 
 CODECS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bzip2", ".xz": "xz"}
 """The codec of each ending of a file name."""
-
-
-class Writer(Protocol):
-    """What the module of a format offers."""
-
-    def write(self, answers: Iterator[bytes], layout: Layout) -> Iterable[bytes]:
-        """Turn answers, whole lines of JSON, into the bytes of a file."""
-        ...
 
 
 class Target(NamedTuple):
@@ -137,17 +141,9 @@ def target(path: str | os.PathLike[str], name: str | None = None) -> Target:
     return Target(chosen, codec)
 
 
-class _Unchanged:
-    """The answers as the core wrote them, one on a line."""
-
-    @staticmethod
-    def write(answers: Iterator[bytes], layout: Layout) -> Iterator[bytes]:
-        del layout
-        return answers
-
-
-def load(chosen: Format) -> Writer:
-    """Import the module of a format."""
+def load(chosen: Format) -> Write:
+    """Import the function of a format."""
     if chosen.name == "ndjson":
-        return _Unchanged()
-    return cast("Writer", import_module(f"headrace.api.formats.as_{chosen.name}"))
+        return lambda answers, _layout: answers
+    module = import_module(f"headrace.api.formats.{chosen.module}")
+    return cast("Write", getattr(module, chosen.name))

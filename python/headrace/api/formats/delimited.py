@@ -1,7 +1,13 @@
-"""Answers as records of fields: what comma- and tab-separated values have in common.
+r"""Comma- and tab-separated values: answers as records of fields.
 
 Objects have a column for each key. Where the first answer is an array, all answers are arrays
-of its length, each element is a field, and there is no header.
+of its length, each element is a field, and there is no header. Null and a missing field are
+empty, numbers keep their text, and arrays and objects are JSON.
+
+Comma-separated values are those of RFC 4180: an empty string is ``""``, and in a table of one
+column null is ``""`` as well. Tab-separated values are for `cut`, `awk`, and to paste into a
+sheet: a tab, a line break, a carriage return and a backslash in a value are ``\t``, ``\n``,
+``\r`` and ``\\``, so that each answer is one line; null and an empty string are both empty.
 """
 
 from __future__ import annotations
@@ -16,7 +22,7 @@ from headrace.api.formats.first_rows import (
     take,
 )
 from headrace.errors import HeadraceError
-from headrace.kernel.cells import VALUE, new_columns
+from headrace.kernel.cells import VALUE, cells, csv_header, csv_records, new_columns
 from headrace.kernel.programs import Program, RowQuery
 from headrace.kernel.rows import rows_of
 from headrace.kernel.values import DEEPEST, parse
@@ -39,7 +45,31 @@ class OtherLengthError(HeadraceError):
     length: int
 
 
-def delimited(
+def csv(answers: Iterator[bytes], layout: Layout) -> Iterator[bytes]:
+    """Write the header and a record for each answer."""
+    return _delimited(answers, layout, csv_header, csv_records)
+
+
+def tsv(answers: Iterator[bytes], layout: Layout) -> Iterator[bytes]:
+    """Write the header and a line for each answer."""
+    return _delimited(answers, layout, _tsv_line, _tsv_records)
+
+
+_ESCAPES = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"})
+
+
+def _tsv_line(texts: Sequence[str | None]) -> bytes:
+    fields = ("" if text is None else text.translate(_ESCAPES) for text in texts)
+    return "\t".join(fields).encode() + b"\n"
+
+
+def _tsv_records(lines: bytes, columns: Sequence[str]) -> tuple[bytes, int, str | None]:
+    rows, others = cells(lines, columns)
+    count, stranger = others[0] if others else (len(rows), None)
+    return b"".join(map(_tsv_line, rows[:count])), count, stranger
+
+
+def _delimited(
     answers: Iterator[bytes],
     layout: Layout,
     header: Callable[[Sequence[str]], bytes],

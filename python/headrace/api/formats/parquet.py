@@ -19,7 +19,7 @@ GROUP_BYTES = 64 << 20
 """Arrow data of a row group."""
 
 
-def write(answers: Iterator[bytes], layout: Layout) -> Iterator[bytes]:
+def parquet(answers: Iterator[bytes], layout: Layout) -> Iterator[bytes]:
     """Write the answers, row group after row group."""
     import pyarrow.parquet as pq
 

@@ -33,7 +33,7 @@ _MOST_NAMED = 10
 _NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][-+]?\d+)?")
 
 
-def write(answers: Iterator[bytes], layout: Layout) -> Iterator[bytes]:
+def table(answers: Iterator[bytes], layout: Layout) -> Iterator[bytes]:
     """Write a header, a line under it, and a line for each answer."""
     first, others = take(answers, FIRST_ROWS, FIRST_BYTES)
     if not first:
