@@ -4,6 +4,7 @@ New code uses `headrace.query`, `Dataset.query`, `headrace.KeyIndex`, `headrace.
 `headrace.ShardWriter`. In the names of queries, ``run`` writes the answers as lines, ``collect``
 returns them, and ``for_each`` calls back with each; ``stream`` is a query over all rows, ``rev``
 begins with the last row, ``multi`` reads several sources, and ``named`` reads sources by name.
+The functions without ``multi`` read several sources too.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from headrace.engines.index.kinds import Built
     from headrace.kernel.graph import GraphWritten
     from headrace.kernel.key_index import Written
-    from headrace.store.files.source import OneSource
+    from headrace.store.files.source import OneSource, SourceSpec
     from headrace.store.index.target import Indexed
     from headrace.store.shards.metadata import Metadata
 
@@ -45,27 +46,32 @@ if TYPE_CHECKING:
 
 
 def run_ndjson(
-    source: OneSource, query: str, writer: Writable, **options: Unpack[QueryOptions]
+    source: SourceSpec, query: str, writer: Writable, **options: Unpack[QueryOptions]
 ) -> int:
     """Query each row; write the answers, and return how many."""
     return run_query(query, source, **options).write(writer)
 
 
 def collect_ndjson(
-    source: OneSource, query: str, **options: Unpack[QueryOptions]
+    source: SourceSpec, query: str, **options: Unpack[QueryOptions]
 ) -> list[Any]:
     """Query each row; return the answers."""
     return run_query(query, source, **options).to_list()
 
 
 def for_each_ndjson(
-    source: OneSource,
+    source: SourceSpec,
     query: str,
     callback: Callable[[Any], object],
     **options: Unpack[QueryOptions],
 ) -> int:
     """Query each row; call back with each answer, and return how many."""
     return _each(run_query(query, source, **options), callback)
+
+
+run_ndjson_par = run_ndjson_multi = run_ndjson
+collect_ndjson_multi = collect_ndjson
+for_each_ndjson_multi = for_each_ndjson
 
 
 def run_ndjson_stream(
@@ -109,40 +115,6 @@ def for_each_ndjson_rev(
     """Query each row of a file from the last; call back with each answer."""
     options["reverse"] = True
     return _each(run_query(query, path, **options), callback)
-
-
-def run_ndjson_par(
-    source: OneSource, query: str, writer: Writable, **options: Unpack[QueryOptions]
-) -> int:
-    """Call `run_ndjson`."""
-    return run_ndjson(source, query, writer, **options)
-
-
-def run_ndjson_multi(
-    sources: Sequence[OneSource],
-    query: str,
-    writer: Writable,
-    **options: Unpack[QueryOptions],
-) -> int:
-    """Query each row of several sources; write the answers, and return how many."""
-    return run_query(query, sources, **options).write(writer)
-
-
-def collect_ndjson_multi(
-    sources: Sequence[OneSource], query: str, **options: Unpack[QueryOptions]
-) -> list[Any]:
-    """Query each row of several sources; return the answers."""
-    return run_query(query, sources, **options).to_list()
-
-
-def for_each_ndjson_multi(
-    sources: Sequence[OneSource],
-    query: str,
-    callback: Callable[[Any], object],
-    **options: Unpack[QueryOptions],
-) -> int:
-    """Query each row of several sources; call back with each answer."""
-    return _each(run_query(query, sources, **options), callback)
 
 
 def run_ndjson_named(
