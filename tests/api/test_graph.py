@@ -568,8 +568,8 @@ def test_packages_that_are_not_installed(graph, package, monkeypatch):
         ({"hops": 1.5}, "hops must be a whole number, not 1.5"),
         ({"limit": True}, "limit must be a whole number"),
         ({"pred": ["p", None]}, "None: a predicate is named by"),
-        ({"pred": 1.5}, "1.5: a predicate is a text"),
-        ({"pred": b"p"}, "a predicate is a text"),
+        ({"pred": 1.5}, "1.5: a predicate is named by a text"),
+        ({"pred": b"p"}, "a predicate is named by a text"),
     ],
 )
 def test_invalid_arguments_are_refused(graph, arguments, said):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Self
 
-from headrace.api.graph.names import at_most, texts_of
+from headrace.api.graph.names import at_most, predicates_of
 from headrace.api.options import ExpandOptions, refuse_unknown
 from headrace.errors import UsageError
 from headrace.kernel.graph import reached_columns, steps
@@ -47,7 +47,7 @@ class Expansion:
         self._direction: Direction = options.get("direction", "out")
         self._emit: Emit = options.get("emit", "nodes")
         self._found: GraphExpansion | None = None
-        preds = texts_of(options.get("pred"))
+        preds = predicates_of(options.get("pred"))
         most, limit = at_most("hops", hops), at_most("limit", options.get("limit"))
         most_edges = at_most("most_edges", options.get("most_edges"))
 

@@ -22,7 +22,7 @@ from headrace.api.graph.access import (
     scan_edges,
 )
 from headrace.api.graph.expansion import Expansion
-from headrace.api.graph.names import at_most, seeds_of, text_of, texts_of
+from headrace.api.graph.names import at_most, predicates_of, text_of, texts_of
 from headrace.api.index.build import MEMORY, memory_of, where_of
 from headrace.api.options import GraphOptions, place_of_tasks, refuse_unknown
 from headrace.engines.index.kinds import GraphBuild
@@ -303,7 +303,7 @@ class Graph(Closing):
         pred: Names | None,
         most: int | None = None,
     ) -> list[Edge] | None:
-        text, wanted = text_of(node), texts_of(pred)
+        text, wanted = text_of(node), predicates_of(pred)
         return self.on_edges(
             direction,
             lambda reach: edges_of(
@@ -324,7 +324,7 @@ class Graph(Closing):
         Level by level, each node once, at its smallest level, with the predicate of the first
         edge that leads there. An edge comes before the node that it leads to.
         """
-        return Expansion(self, seeds_of(seeds), hops, options)
+        return Expansion(self, texts_of(seeds), hops, options)
 
     def shortest_path(
         self,
@@ -341,7 +341,7 @@ class Graph(Closing):
         paths, it is the one that a search level by level finds first. The path of a node to
         itself has no edges.
         """
-        first, last, wanted = text_of(start), text_of(goal), texts_of(pred)
+        first, last, wanted = text_of(start), text_of(goal), predicates_of(pred)
         hops = at_most("hops", hops)
 
         def search(reach: Reach) -> list[Edge] | None:

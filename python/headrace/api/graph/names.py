@@ -25,13 +25,19 @@ def text_of(node: Name, what: str = "a node") -> str:
     raise UsageError(f"{node!r}: {what} is named by a text or a whole number")
 
 
-def seeds_of(seeds: Names) -> list[str]:
-    """Return the texts that name the nodes to begin with."""
-    if isinstance(seeds, str | int):
-        return [text_of(seeds)]
-    if isinstance(seeds, bytes | bytearray) or not isinstance(seeds, Iterable):
-        raise UsageError(f"{seeds!r}: a node is named by a text or a whole number")
-    return [text_of(seed) for seed in seeds]
+def texts_of(names: Names, what: str = "a node") -> list[str]:
+    """Return the texts that name nodes or predicates."""
+    # A text is one name, not a list of letters.
+    if isinstance(names, str | int):
+        names = [names]
+    if isinstance(names, bytes | bytearray) or not isinstance(names, Iterable):
+        raise UsageError(f"{names!r}: {what} is named by a text or a whole number")
+    return [text_of(name, what) for name in names]
+
+
+def predicates_of(preds: Names | None) -> list[str] | None:
+    """Return the texts that name predicates; None stands for all."""
+    return None if preds is None else texts_of(preds, "a predicate")
 
 
 def at_most(name: str, bound: int | None) -> int | None:
@@ -41,18 +47,6 @@ def at_most(name: str, bound: int | None) -> int | None:
     if bound is not None and bound < 0:
         raise UsageError(f"{name} {bound}: it cannot be below 0")
     return None if bound is None or bound >= _ENDLESS else bound
-
-
-def texts_of(preds: Names | None) -> list[str] | None:
-    """Return the texts that name predicates; None stands for all."""
-    if preds is None:
-        return None
-    # A text is one predicate, not a list of letters.
-    if isinstance(preds, str | int):
-        preds = [preds]
-    if isinstance(preds, bytes | bytearray) or not isinstance(preds, Iterable):
-        raise UsageError(f"{preds!r}: a predicate is a text or a whole number")
-    return [text_of(each, "a predicate") for each in preds]
 
 
 def _encoded(text: str) -> str:

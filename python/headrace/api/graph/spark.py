@@ -18,8 +18,9 @@ from headrace.api.graph.access import (
     reach_edges,
 )
 from headrace.api.graph.graph import plan_of
-from headrace.api.graph.names import at_most, seeds_of, texts_of
+from headrace.api.graph.names import at_most, predicates_of, texts_of
 from headrace.api.options import ExpandOptions, refuse_unknown
+from headrace.api.spark import task_bytes
 from headrace.engines.spark.graph.edge_task import (
     Doubts,
     EdgeIndex,
@@ -27,16 +28,14 @@ from headrace.engines.spark.graph.edge_task import (
     IndexFile,
 )
 from headrace.engines.spark.graph.expansion import EdgeFinder, Walk
-from headrace.engines.spark.query.run import PARTITION_BYTES
 from headrace.engines.spark.session.master import chosen_place
 from headrace.engines.spark.session.missing_extra import needing_pyspark
 from headrace.engines.spark.source.partitions import absolute
-from headrace.errors import GraphIndexError, KeyIndexError, UsageError
+from headrace.errors import GraphIndexError, KeyIndexError
 from headrace.kernel.graph import edges_of
 from headrace.kernel.rows import SidecarError, reading
 from headrace.physical.hops import Indexed
 from headrace.store.files.opened import OpenedFile
-from headrace.store.files.units import parse_size
 from headrace.store.index import graph as store
 from headrace.store.index import key as keys
 
@@ -89,20 +88,13 @@ class SparkGraph:
         report_hop: Callable[[int, int, HopChoice], None] | None,
         tasks: EdgeTasks | None = None,
     ) -> None:
-        size = (
-            PARTITION_BYTES if partition_bytes is None else parse_size(partition_bytes)
-        )
-        if size < 1:
-            raise UsageError(
-                f"partition_bytes {size}: a task must read at least a byte"
-            )
         self.sources = sources
         self.location = location
         self._wanted = wanted
         self._fields = fields
         self._required = require_index
         self._report = report
-        self._partition_bytes = size
+        self._partition_bytes = task_bytes(partition_bytes)
         self._start = partial(_started, chosen_place(place), tasks)
         self._report_hop = report_hop or _ignore_hop
         self._reaches: dict[Direction, SparkReach] = {}
@@ -192,7 +184,7 @@ class SparkGraph:
         refuse_unknown(options, ExpandOptions)
         hops, limit = at_most("hops", hops), at_most("limit", options.get("limit"))
         most_edges = at_most("most_edges", options.get("most_edges"))
-        nodes, followed = seeds_of(seeds), texts_of(options.get("pred"))
+        nodes, followed = texts_of(seeds), predicates_of(options.get("pred"))
         direction: Direction = options.get("direction", "out")
         emit = options.get("emit", "nodes")
 
