@@ -10,7 +10,6 @@ import sys
 import pytest
 
 import headrace as package
-from headrace.api.log.consumers import consumer_states
 
 
 def lines(first, last):
@@ -191,7 +190,7 @@ def test_a_killed_consumer_misses_no_line(start, process, tmp_path):
         data += child.stdout.read()
         found = list(map(int, re.findall(rb'\{"n":(\d+)\}\n', data)))
         seen.update(found)
-        for state in consumer_states(tmp_path / "log"):
+        for state in package.Log(tmp_path / "log").consumers():
             assert seen >= set(range(1, state.line + 1))
     rest = process("log", "cat", "log", "--consumer", "c")
     seen.update(map(int, re.findall(rb'"n":(\d+)', rest.out)))

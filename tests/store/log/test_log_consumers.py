@@ -5,7 +5,6 @@ import pickle
 import pytest
 
 import headrace
-from headrace.api.log.consumers import consumer_states, remove_consumer, set_consumer
 from headrace.errors import (
     CheckpointDamagedError,
     ConsumerBusyError,
@@ -93,7 +92,7 @@ def test_one_at_a_time(log):
         with pytest.raises(ConsumerBusyError, match="reads as this consumer"):
             headrace.Log(log).consumer("c")
         with pytest.raises(ConsumerBusyError):
-            set_consumer(log, "c", 0)
+            headrace.Log(log).set_consumer("c", 0)
         headrace.Log(log).consumer("d").close()
     assert consumed(log) == list(range(10))
 
@@ -125,9 +124,9 @@ def test_leftovers_of_a_dead_consumer_are_removed(log):
 
 
 def test_lines_that_are_gone(log):
-    set_consumer(log, "c", 2)
+    headrace.Log(log).set_consumer("c", 2)
     remove_first(log, 2)
-    (state,) = consumer_states(log)
+    (state,) = headrace.Log(log).consumers()
     assert (state.line, state.lag_lines, state.gone_lines) == (2, 8, 6)
     with pytest.raises(LinesGoneError, match="lines 3 to 8 are gone, 6 lines"):
         consumed(log)
@@ -153,7 +152,7 @@ def test_every_byte_of_a_checkpoint_is_checked(log):
         path.write_bytes(content[:end])
         with pytest.raises(CheckpointDamagedError, match="--set NAME=LINE"):
             consumed(log)
-    set_consumer(log, "c", 9)
+    headrace.Log(log).set_consumer("c", 9)
     assert consumed(log) == [9]
 
 
@@ -180,7 +179,7 @@ def test_a_checkpoint_ahead_of_the_log(log):
     ):
         consumed(log)
     with pytest.raises(UsageError, match="the last is line 10"):
-        set_consumer(log, "c", 11)
+        headrace.Log(log).set_consumer("c", 11)
 
 
 @pytest.mark.parametrize(
@@ -202,16 +201,16 @@ def test_invalid_options_are_refused(log, options):
 
 
 def test_listing_setting_and_removing(log):
-    assert consumer_states(log) == []
-    set_consumer(log, "b", 4)
+    assert headrace.Log(log).consumers() == []
+    headrace.Log(log).set_consumer("b", 4)
     consumed(log, "a")
-    one, two = consumer_states(log)
+    one, two = headrace.Log(log).consumers()
     assert (one.consumer, one.line, one.lag_lines, one.lag_ms) == ("a", 10, 0, 0)
     assert (two.consumer, two.line, two.lag_lines, two.lag_ms) == ("b", 4, 6, 6)
-    remove_consumer(log, "a")
-    assert [each.consumer for each in consumer_states(log)] == ["b"]
+    headrace.Log(log).remove_consumer("a")
+    assert [each.consumer for each in headrace.Log(log).consumers()] == ["b"]
     with pytest.raises(UsageError, match="no consumer 'a'"):
-        remove_consumer(log, "a")
+        headrace.Log(log).remove_consumer("a")
 
 
 def test_a_log_with_consumers_is_a_log(log):

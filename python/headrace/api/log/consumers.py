@@ -5,15 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from headrace.errors import UsageError
 from headrace.store.files.opened import Closing
-from headrace.store.log.names import LogNames
-from headrace.store.log.read.consumers import Checkpoints
 from headrace.store.log.read.follow import POLL, poll_forever
-from headrace.store.log.read.reader import LogReader
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Iterator
 
     from headrace.store.log.read.consumers import ActiveConsumer
@@ -38,64 +33,6 @@ class ConsumerState:
     def as_fields(self) -> dict[str, object]:
         """Return it as a JSON object."""
         return asdict(self)
-
-
-def consumer_states(directory: str | os.PathLike[str]) -> list[ConsumerState]:
-    """Return the position of each consumer of a log."""
-    reader = LogReader(directory)
-    checkpoints = _checkpoints(reader)
-    found = [checkpoints.load(name) for name in checkpoints.consumers()]
-    last, first = reader.last_line, reader.first_line
-    return [
-        ConsumerState(
-            each.consumer,
-            each.line,
-            max(last - each.line, 0),
-            _lag(reader, max(each.line, first), last),
-            max(first - 1 - each.line, 0),
-            each.updated,
-        )
-        for each in found
-        if each is not None
-    ]
-
-
-def _lag(reader: LogReader, line: int, last: int) -> int:
-    return (
-        max(reader.entry(last).time - reader.entry(line).time, 0) if line < last else 0
-    )
-
-
-def set_consumer(directory: str | os.PathLike[str], name: str, line: int) -> None:
-    """Set the last line that a consumer is done with, 0 for none; create it if needed."""
-    reader = LogReader(directory)
-    if line > reader.last_line:
-        raise UsageError(
-            f"{reader.path}: no line {line}; the last is line {reader.last_line}"
-        )
-    checkpoints = _checkpoints(reader)
-    lock = checkpoints.lock(name)
-    try:
-        checkpoints.save(name, line)
-    finally:
-        lock.release()
-
-
-def remove_consumer(directory: str | os.PathLike[str], name: str) -> None:
-    """Remove a consumer."""
-    reader = LogReader(directory)
-    checkpoints = _checkpoints(reader)
-    if name not in checkpoints.consumers():
-        raise UsageError(f"{reader.path}: there is no consumer {name!r}")
-    lock = checkpoints.lock(name)
-    try:
-        checkpoints.remove(name)
-    finally:
-        lock.release()
-
-
-def _checkpoints(reader: LogReader) -> Checkpoints:
-    return Checkpoints(LogNames(reader.path), reader.manifest.salt)
 
 
 R = TypeVar("R")

@@ -5,17 +5,13 @@ from __future__ import annotations
 import os
 import time
 import warnings
+from contextlib import ExitStack
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, cast, overload
 
 from headrace.api.log.arguments import positive, seconds_of
-from headrace.api.log.consumers import (
-    Consumer,
-    consumer_states,
-    remove_consumer,
-    set_consumer,
-)
-from headrace.api.log.recovery import recovered
+from headrace.api.log.consumers import Consumer, ConsumerState
+from headrace.api.log.recovery import recover_under_lock
 from headrace.api.log.replay import Replay
 from headrace.api.log.writer import recovery_options
 from headrace.errors import HeadraceWarning, SourceNotFoundError, UsageError
@@ -24,8 +20,14 @@ from headrace.store.files.units import between, parse_duration
 from headrace.store.log import manifest as manifests
 from headrace.store.log.backup.backup import backup_log, verify_log_backup
 from headrace.store.log.backup.restore import restore_log
+from headrace.store.log.lock import LogLock
 from headrace.store.log.names import LogNames
-from headrace.store.log.read.consumers import EVERY_LINES, EVERY_SECONDS, ActiveConsumer
+from headrace.store.log.read.consumers import (
+    EVERY_LINES,
+    EVERY_SECONDS,
+    ActiveConsumer,
+    Checkpoints,
+)
 from headrace.store.log.read.damage import SkippedLines
 from headrace.store.log.read.follow import POLL, Follower, poll_forever
 from headrace.store.log.read.reader import LogReader
@@ -43,7 +45,6 @@ if TYPE_CHECKING:
     from datetime import timedelta
     from typing import Literal
 
-    from headrace.api.log.consumers import ConsumerState
     from headrace.api.options import ReplayOptions
     from headrace.store.files.units import Between, Moment
     from headrace.store.log.backup.backup import BackedUp, Verified
@@ -53,8 +54,6 @@ if TYPE_CHECKING:
     from headrace.store.log.report.check import Checked
     from headrace.store.log.report.stats import LogStats
     from headrace.store.log.write.full_segments import Compressed
-    from headrace.store.log.write.retention import Retention
-    from headrace.store.shards.options import PackOptions
 
 
 R = TypeVar("R")
@@ -233,7 +232,11 @@ class Log(Generic[R]):
         with ``"strict"`` they are an error. Damage that no crash leaves is an error, unless
         `repair` gives up the lines that are lost.
         """
-        return recovered(self.directory, tail=tail, repair=repair)
+        names = LogNames(self.directory)
+        names.refuse_unless_log()
+        return recover_under_lock(
+            names, recovery_options(tail, repair=repair), LogLock(names)
+        )
 
     def seal(
         self,
@@ -252,13 +255,15 @@ class Log(Generic[R]):
         they are. After an interruption, the next call goes on with the same segment.
         """
         options = packing_options(codec, level, threads)
-        return seal(
-            self.directory,
-            options,
-            grace=grace,
-            keep_plain=keep_plain,
-            progress=progress,
-        )
+        if type(keep_plain) is not int or keep_plain < 0:
+            raise UsageError(
+                f"keep_plain {keep_plain!r}: must be 0 or a positive integer"
+            )
+        before = None if grace is None else _now() - parse_duration(grace)
+        with offline(LogNames(self.directory), recovery_options("auto")) as log:
+            return compress_all(
+                log, options, before=before, keep_plain=keep_plain, progress=progress
+            )
 
     def retain(
         self,
@@ -276,7 +281,15 @@ class Log(Generic[R]):
         numbers. With `dry_run` nothing is removed.
         """
         chosen = retention(retain_age, retain_bytes, before_line)
-        return retain(self.directory, chosen, dry_run=dry_run)
+        names = LogNames(self.directory)
+        if not dry_run:
+            with offline(names, recovery_options("auto")) as log:
+                return remove(log, chosen, _now())
+        names.refuse_unless_log()
+        manifest = manifests.load(names)
+        if manifest is None:
+            raise SourceNotFoundError(str(names.manifest))
+        return Removed(chosen.expired(manifest, last_bytes(names, manifest), _now()))
 
     def backup(
         self,
@@ -330,15 +343,51 @@ class Log(Generic[R]):
 
     def consumers(self) -> list[ConsumerState]:
         """Return the position of each consumer."""
-        return consumer_states(self.directory)
+        checkpoints, reader = self._checkpoints()
+        found = [checkpoints.load(name) for name in checkpoints.consumers()]
+        last, first = reader.last_line, reader.first_line
+        return [
+            ConsumerState(
+                each.consumer,
+                each.line,
+                max(last - each.line, 0),
+                _lag(reader, max(each.line, first), last),
+                max(first - 1 - each.line, 0),
+                each.updated,
+            )
+            for each in found
+            if each is not None
+        ]
 
     def set_consumer(self, name: str, line: int) -> None:
         """Set the last line that a consumer is done with, 0 for none; create it if needed."""
-        set_consumer(self.directory, name, line)
+        checkpoints, reader = self._checkpoints()
+        if line > reader.last_line:
+            raise UsageError(
+                f"{reader.path}: no line {line}; the last is line {reader.last_line}"
+            )
+        with ExitStack() as stack:
+            stack.callback(checkpoints.lock(name).release)
+            checkpoints.save(name, line)
 
     def remove_consumer(self, name: str) -> None:
         """Remove a consumer."""
-        remove_consumer(self.directory, name)
+        checkpoints, reader = self._checkpoints()
+        if name not in checkpoints.consumers():
+            raise UsageError(f"{reader.path}: there is no consumer {name!r}")
+        with ExitStack() as stack:
+            stack.callback(checkpoints.lock(name).release)
+            checkpoints.remove(name)
+
+    def _checkpoints(self) -> tuple[Checkpoints, LogReader]:
+        reader = LogReader(self.directory)
+        return Checkpoints(LogNames(reader.path), reader.manifest.salt), reader
+
+
+def _lag(reader: LogReader, line: int, last: int) -> int:
+    if line >= last:
+        return 0
+    return max(reader.entry(last).time - reader.entry(line).time, 0)
 
 
 def given_up_text(path: str, gap: tuple[int, int]) -> str:
@@ -348,44 +397,6 @@ def given_up_text(path: str, gap: tuple[int, int]) -> str:
     'trades: lines 14 to 20 were given up in a repair, and are not there'
     """
     return f"{path}: lines {gap[0]} to {gap[1]} were given up in a repair, and are not there"
-
-
-def seal(
-    directory: str | os.PathLike[str],
-    options: PackOptions,
-    *,
-    grace: str | timedelta | None,
-    keep_plain: int,
-    progress: Callable[[int, int], object],
-) -> Compressed:
-    """Compress the full segments of a log without a writer."""
-    if type(keep_plain) is not int or keep_plain < 0:
-        raise UsageError(f"keep_plain {keep_plain!r}: must be 0 or a positive integer")
-    before = None if grace is None else _now() - parse_duration(grace)
-    names = LogNames(directory)
-    with offline(names, recovery_options("auto")) as log:
-        return compress_all(
-            log,
-            options,
-            before=before,
-            keep_plain=keep_plain,
-            progress=progress,
-        )
-
-
-def retain(
-    directory: str | os.PathLike[str], chosen: Retention, *, dry_run: bool
-) -> Removed:
-    """Remove the oldest segments of a log without a writer."""
-    names = LogNames(directory)
-    if dry_run:
-        names.refuse_unless_log()
-        manifest = manifests.load(names)
-        if manifest is None:
-            raise SourceNotFoundError(str(names.manifest))
-        return Removed(chosen.expired(manifest, last_bytes(names, manifest), _now()))
-    with offline(names, recovery_options("auto")) as log:
-        return remove(log, chosen, _now())
 
 
 def _now() -> int:

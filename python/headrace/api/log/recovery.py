@@ -21,23 +21,14 @@ from headrace.store.log.recover.recovery import recover
 if TYPE_CHECKING:
     import os
 
-    from headrace.store.log.recover.index_rebuild import RecoveryOptions, TailPolicy
+    from headrace.store.log.recover.index_rebuild import RecoveryOptions
     from headrace.store.log.recover.report import Action, Report
 
 
-def recovered(
-    directory: str | os.PathLike[str],
-    *,
-    tail: TailPolicy = "auto",
-    repair: bool = False,
+def recover_under_lock(
+    names: LogNames, options: RecoveryOptions, lock: LogLock
 ) -> Report:
     """Recover a log, and return what was done."""
-    names = LogNames(directory)
-    names.refuse_unless_log()
-    return _recover(names, recovery_options(tail, repair=repair), LogLock(names))
-
-
-def _recover(names: LogNames, options: RecoveryOptions, lock: LogLock) -> Report:
     try:
         _manifest, report = recover(names, lock, options)
     finally:
@@ -88,7 +79,7 @@ def _recovered(names: LogNames) -> list[Action]:
     try:
         # Bytes that are no record stay: a reader does not decide about them.
         options = recovery_options("keep")
-        return _recover(names, options, LogLock(names, wait=0)).actions
+        return recover_under_lock(names, options, LogLock(names, wait=0)).actions
     except LogLockedError:
         return []
     except OSError as error:
