@@ -6,21 +6,19 @@ from typing import TYPE_CHECKING, Literal
 
 from headrace.api.open import MAX_LINE, MAX_RATIO, decoding_threads
 from headrace.api.results import Result
-from headrace.engines.query.options import BadRow
+from headrace.engines.query.options import BadRow, OnError
 from headrace.engines.rows.rejected import reporting
 from headrace.errors import BadRowError, UsageError
 from headrace.kernel.rows import END, Decoding
 from headrace.kernel.values import MAX_DEPTH, ValueSplitter
 from headrace.store.files.decoded import decoded
-from headrace.store.files.source import expand
+from headrace.store.files.source import Source, SourceSpec, expand
 from headrace.store.files.units import parse_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from headrace.api.options import Errors
-    from headrace.engines.query.options import OnError
-    from headrace.store.files.source import Source, SourceSpec
 
 _FIRST_BAD = 10
 

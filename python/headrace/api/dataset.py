@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import os
 from codecs import BOM_UTF8
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -25,15 +25,13 @@ from headrace.errors import (
     UnreadRowError,
     UsageError,
 )
-from headrace.kernel.rows import reading
+from headrace.kernel.rows import RowBatch, reading
 from headrace.record import record, replace
 from headrace.store.files.opened import Closing
-from headrace.store.files.source import expand
+from headrace.store.files.source import Source, SourceSpec, expand
 from headrace.store.rows.row_file import RowFile, RowOptions, row_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import pyarrow
 
     from headrace.api.graph.graph import Graph
@@ -51,9 +49,7 @@ if TYPE_CHECKING:
     from headrace.api.results import QueryResult
     from headrace.engines.index.kinds import Built
     from headrace.kernel.key_index import Key, Written
-    from headrace.kernel.rows import RowBatch
     from headrace.kernel.tally import Stats
-    from headrace.store.files.source import Source, SourceSpec
     from headrace.store.log.read.timed_rows import TimedRows
     from headrace.store.rows.provider import ProviderRows, RowProvider
     from headrace.store.shards.metadata import Metadata

@@ -14,9 +14,9 @@ from headrace.api.results import Result
 from headrace.engines.local.join import JoinRun, JoinTerms
 from headrace.engines.rows.rejected import reporting
 from headrace.errors import KeyIndexError, UsageError
-from headrace.kernel.join import Form
-from headrace.physical.joins import Sides, choose, estimated_memory, is_small
-from headrace.store.files.source import total_size
+from headrace.kernel.join import Form, JoinCounts
+from headrace.physical.joins import Sides, Strategy, choose, estimated_memory, is_small
+from headrace.store.files.source import Source, SourceSpec, total_size
 from headrace.store.files.units import parse_size
 from headrace.store.index.key_names import SUFFIX
 from headrace.store.index.set.stored import INDEXES
@@ -32,10 +32,7 @@ if TYPE_CHECKING:
     from headrace.engines.query.scan import Rows
     from headrace.errors import HeadraceError
     from headrace.kernel.index_meta import Lines
-    from headrace.kernel.join import JoinCounts
     from headrace.kernel.key_index import Skipped
-    from headrace.physical.joins import Strategy
-    from headrace.store.files.source import Source, SourceSpec
     from headrace.store.shards.shard_set import ShardSet
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+from typing import Any, Literal, Unpack, overload
 
 from headrace.api.dataset import Dataset
 from headrace.api.options import OpenOptions, refuse_unknown
@@ -11,12 +11,9 @@ from headrace.errors import UsageError
 from headrace.kernel.rows import END, Decoding
 from headrace.kernel.values import DEEPEST, MAX_DEPTH
 from headrace.store.files.opened import Keeping
-from headrace.store.files.source import expand
+from headrace.store.files.source import SourceSpec, expand
 from headrace.store.files.units import between, parse_size
 from headrace.store.rows.row_file import RowOptions
-
-if TYPE_CHECKING:
-    from headrace.store.files.source import SourceSpec
 
 MAX_LINE = 64 << 20
 """The default of `max_line`."""

@@ -21,7 +21,7 @@ from headrace.kernel.programs import Frame, available_threads
 from headrace.kernel.values import DEEPEST
 from headrace.language.tokens import bindings_of, refuse_unused
 from headrace.logical.encode.compiler import unknown_source
-from headrace.physical.query_plan import RowPlan, StreamPlan, plan_query
+from headrace.physical.query_plan import QueryPlan, RowPlan, StreamPlan, plan_query
 from headrace.store.files.units import parse_size
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from headrace.api.dataset import Dataset
     from headrace.engines.query.run import Engine
     from headrace.engines.query.scan import Rows
-    from headrace.physical.query_plan import QueryPlan
     from headrace.store.files.source import SourceSpec
 
 _CHOICES = {

@@ -26,7 +26,7 @@ from headrace.store.files.atomic import (
     temporary_name,
 )
 from headrace.store.files.decoded import decoded
-from headrace.store.files.source import expand
+from headrace.store.files.source import Source, expand
 from headrace.store.log.names import is_segment
 from headrace.store.rows.checkpoints import SUFFIX, is_foreign
 from headrace.store.shards.names import is_part_or_beside, parts_directory
@@ -35,8 +35,6 @@ from headrace.store.shards.write.line_writer import LineWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    from headrace.store.files.source import Source
 
 
 @dataclass(frozen=True, slots=True)

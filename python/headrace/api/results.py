@@ -6,12 +6,12 @@ import os
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
-from headrace.api.formats import Layout, load, named, target
+from headrace.api.formats import FormatName, Layout, load, named, target
 from headrace.engines.query.options import warn_of_memory
 from headrace.engines.query.report import RunReport
-from headrace.engines.query.run import LocalEngine
+from headrace.engines.query.run import Engine, LocalEngine
 from headrace.errors import HeadraceError, MissingExtraError, UsageError
-from headrace.kernel.programs import Program
+from headrace.kernel.programs import Counts, Program
 from headrace.kernel.values import DEEPEST, MAX_DEPTH, parse
 from headrace.language.traversal import deep
 from headrace.logical.encode.compiler import compile_query
@@ -25,11 +25,8 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-    from headrace.api.formats import FormatName
     from headrace.api.options import Errors
-    from headrace.engines.query.run import Engine
     from headrace.engines.query.scan import QueryInput
-    from headrace.kernel.programs import Counts
 
 
 class Writable(Protocol):

@@ -5,29 +5,25 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from headrace.api.options import place_of_tasks
+from headrace.api.options import EngineOptions, place_of_tasks
 from headrace.engines.spark.query.engine import SparkEngine
-from headrace.engines.spark.query.run import PARTITION_BYTES
-from headrace.engines.spark.session.master import chosen_place
+from headrace.engines.spark.query.run import PARTITION_BYTES, RunTasks
+from headrace.engines.spark.session.master import Place, chosen_place
 from headrace.engines.spark.session.missing_extra import needing_pyspark
 from headrace.errors import UsageError
 from headrace.store.files.units import parse_size
-from headrace.store.rows.row_file import RowFile
+from headrace.store.rows.row_file import RowFile, RowOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from headrace.api.dataset import Progress
-    from headrace.api.options import EngineOptions
     from headrace.engines.query.options import QueryOptions
     from headrace.engines.query.scan import Rows
     from headrace.engines.rows.item_tasks import RunEach
     from headrace.engines.rows.tally import Tallying
-    from headrace.engines.spark.query.run import RunTasks
-    from headrace.engines.spark.session.master import Place
     from headrace.kernel.tally import Stats
     from headrace.store.files.source import Source
-    from headrace.store.rows.row_file import RowOptions
 
 
 def spark_engine(

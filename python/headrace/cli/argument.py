@@ -18,14 +18,13 @@ from keyword import iskeyword
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, TypeAlias
 
-from headrace.cli.registry import examples
+from headrace.cli.registry import Command, Entry, examples
 from headrace.errors import UsageError
 from headrace.store.files.units import parse_duration, parse_size, parse_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from headrace.cli.registry import Command, Entry
 
 Kind: TypeAlias = Literal[
     "switch",

@@ -17,14 +17,13 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO, TypeAlias
 
 from headrace.errors import HeadraceError, HeadraceWarning
 from headrace.store.files.units import format_size, format_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import TextIO, TypeAlias
 
     from headrace.cli.events import EventName
     from headrace.store.log.read.replay import Player

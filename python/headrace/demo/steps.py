@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headrace.api.open import open as open_dataset
-from headrace.demo.sample import MAX_LINE, ODD_LINES
-from headrace.pipeline.report.report import accounts
+from headrace.demo.sample import MAX_LINE, ODD_LINES, Sample, SampleFile
+from headrace.pipeline.report.report import Report, accounts
 from headrace.pipeline.spec import Pipeline
 from headrace.store.files.atomic import write_atomically
 from headrace.store.files.units import format_size
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headrace.demo.sample import Sample, SampleFile
-    from headrace.pipeline.report.report import Report
 
 _SHOWN_CHARACTERS = 60
 _SHOWN_BAD_LINES = 3

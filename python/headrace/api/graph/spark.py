@@ -17,7 +17,7 @@ from headrace.api.graph.access import (
     only_file,
     reach_edges,
 )
-from headrace.api.graph.graph import plan_of
+from headrace.api.graph.graph import EdgePlan, plan_of
 from headrace.api.graph.names import at_most, predicates_of, texts_of
 from headrace.api.options import ExpandOptions, refuse_unknown
 from headrace.api.spark import task_bytes
@@ -27,14 +27,14 @@ from headrace.engines.spark.graph.edge_task import (
     EdgesWanted,
     IndexFile,
 )
-from headrace.engines.spark.graph.expansion import EdgeFinder, Walk
-from headrace.engines.spark.session.master import chosen_place
+from headrace.engines.spark.graph.expansion import EdgeFinder, EdgeTasks, Walk
+from headrace.engines.spark.session.master import Place, chosen_place
 from headrace.engines.spark.session.missing_extra import needing_pyspark
 from headrace.engines.spark.source.partitions import absolute
 from headrace.errors import GraphIndexError, KeyIndexError
 from headrace.kernel.graph import edges_of
 from headrace.kernel.rows import SidecarError, reading
-from headrace.physical.hops import Indexed
+from headrace.physical.hops import HopChoice, Indexed
 from headrace.store.files.opened import OpenedFile
 from headrace.store.index import graph as store
 from headrace.store.index import key as keys
@@ -43,10 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from headrace.api.graph.access import Strategy, Wanted
-    from headrace.api.graph.graph import EdgePlan
     from headrace.api.options import Names
-    from headrace.engines.spark.graph.expansion import EdgeTasks
-    from headrace.engines.spark.session.master import Place
     from headrace.kernel.graph import (
         Direction,
         EdgeFields,
@@ -54,7 +51,6 @@ if TYPE_CHECKING:
         GraphAccess,
         Reached,
     )
-    from headrace.physical.hops import HopChoice
     from headrace.store.files.source import Source
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from headrace.api.options import place_of_tasks, refuse_for_local, refuse_other
 from headrace.engines.index.collect import ScanOptions, no_progress
-from headrace.engines.index.kinds import Built, KeyBuild
+from headrace.engines.index.kinds import AnyBuild, Built, KeyBuild
 from headrace.engines.index.places import place_of
 from headrace.engines.local import graph_build, key_build
 from headrace.errors import HeadraceError, UsageError
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headrace.api import options as api
-    from headrace.engines.index.kinds import AnyBuild
     from headrace.engines.spark.session.master import Place
     from headrace.store.files.source import Source
 

@@ -33,11 +33,11 @@ from headrace.api.options import (
     refuse_unknown,
 )
 from headrace.engines.index.collect import ScanOptions, no_progress
-from headrace.engines.index.kinds import GraphBuild
+from headrace.engines.index.kinds import Built, GraphBuild
 from headrace.engines.local import graph_build
 from headrace.engines.local.graph_build import as_it_was
 from headrace.errors import UsageError
-from headrace.kernel.graph import EdgeFields
+from headrace.kernel.graph import EdgeFields, GraphMeta, GraphWritten
 from headrace.kernel.rows import reading
 from headrace.store.index import file as files
 from headrace.store.index import graph as store
@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from headrace.api.options import GraphOptions
-    from headrace.engines.index.kinds import Built
-    from headrace.kernel.graph import GraphMeta, GraphWritten
     from headrace.store.files.opened import OpenedFile
     from headrace.store.files.source import Source, SourceSpec
 

@@ -18,7 +18,7 @@ from headrace.api.index.key_build import (
     warn_of_keyless,
 )
 from headrace.api.options import KeyIndexOptions, refuse_unknown
-from headrace.engines.index.kinds import KeyBuild
+from headrace.engines.index.kinds import Built, KeyBuild
 from headrace.engines.local.key_lookup import (
     LedBy,
     Reading,
@@ -35,12 +35,12 @@ from headrace.errors import (
 )
 from headrace.kernel.key_index import Key, request, request_of_json
 from headrace.kernel.values import DEEPEST, MAX_DEPTH
-from headrace.store.files.opened import Closing
+from headrace.store.files.opened import Closing, OpenedFile
 from headrace.store.files.units import parse_size
 from headrace.store.index import file as files
 from headrace.store.index import key as store
 from headrace.store.index.catalog import key_options
-from headrace.store.index.target import subject_of
+from headrace.store.index.target import Indexed, subject_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -54,12 +54,9 @@ if TYPE_CHECKING:
         KeyIndexBuildOptions,
         KeyIndexUpdateOptions,
     )
-    from headrace.engines.index.kinds import Built
     from headrace.kernel.key_index import KeyRequest, Meta, Written
     from headrace.kernel.rows import RowBatch
-    from headrace.store.files.opened import OpenedFile
     from headrace.store.files.source import Source, SourceSpec
-    from headrace.store.index.target import Indexed
     from headrace.store.shards.shard_set import ShardSet
 
 _TOGETHER = 1024

@@ -17,8 +17,8 @@ from headrace.api.index.build import (
 from headrace.api.options import KeyIndexBuildOptions, refuse_other, refuse_unknown
 from headrace.engines.index.kinds import Built, KeyBuild
 from headrace.errors import HeadraceWarning, UsageError
-from headrace.store.files.source import Source
-from headrace.store.index.target import each_with_rows, subject_of
+from headrace.store.files.source import Source, SourceSpec
+from headrace.store.index.target import Indexed, each_with_rows, subject_of
 from headrace.store.shards.shard_set import ShardSet
 
 if TYPE_CHECKING:
@@ -28,10 +28,8 @@ if TYPE_CHECKING:
     from headrace.api.options import Fields
     from headrace.kernel.index_meta import Lines
     from headrace.kernel.key_index import Written
-    from headrace.store.files.source import SourceSpec
     from headrace.store.index.file import Where
     from headrace.store.index.key import Stored
-    from headrace.store.index.target import Indexed
 
 
 def build_one(

@@ -32,7 +32,7 @@ from headrace.engines.local.key_build import build
 from headrace.errors import UsageError
 from headrace.kernel.rows import reading
 from headrace.store.index import key as store
-from headrace.store.index.target import SetSubject, subject_of
+from headrace.store.index.target import Indexed, SetSubject, subject_of
 
 if TYPE_CHECKING:
     from headrace.api.options import Fields
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from headrace.store.files.opened import OpenedFile
     from headrace.store.files.source import Source
     from headrace.store.index.file import Unreadable, Where
-    from headrace.store.index.target import Indexed
     from headrace.store.shards.shard_set import ShardSet
 
 

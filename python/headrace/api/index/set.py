@@ -5,31 +5,26 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from headrace.api.index.build import refuse_unfit
+from headrace.api.index.build import Engine, refuse_unfit
 from headrace.api.index.report import index_stats, invalid
 from headrace.engines.index import set as engines
 from headrace.engines.index.collect import ScanOptions
 from headrace.engines.index.places import place_of_set
-from headrace.engines.index.set_slices import SetScan, slices
+from headrace.engines.index.set_slices import MakeSegments, SetScan, slices
 from headrace.engines.local.set_build import InThreads
 from headrace.errors import KeyIndexError, UsageError
-from headrace.kernel.key_index import KeyIndex
+from headrace.kernel.key_index import KeyIndex, Meta, Written
 from headrace.kernel.rows import SidecarError, reading
-from headrace.store.index.file import Unreadable
+from headrace.store.index.file import Unreadable, Where
 from headrace.store.index.set import stored as store
-from headrace.store.shards.opened_set import open_set
+from headrace.store.shards.opened_set import OpenedSet, open_set
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from headrace.api.index.build import Engine
     from headrace.engines.index.kinds import Built, KeyBuild
     from headrace.engines.index.set import SetUpdated
-    from headrace.engines.index.set_slices import MakeSegments
-    from headrace.kernel.key_index import Meta, Written
-    from headrace.store.index.file import Where
-    from headrace.store.shards.opened_set import OpenedSet
     from headrace.store.shards.shard_set import ShardSet
 
 

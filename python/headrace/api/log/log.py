@@ -7,7 +7,7 @@ import time
 import warnings
 from contextlib import ExitStack
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, Unpack, cast, overload
 
 from headrace.api.log.arguments import positive, seconds_of
 from headrace.api.log.consumers import Consumer, ConsumerState
@@ -16,7 +16,7 @@ from headrace.api.log.replay import Replay
 from headrace.api.log.writer import recovery_options
 from headrace.errors import HeadraceWarning, SourceNotFoundError, UsageError
 from headrace.kernel.values import parse
-from headrace.store.files.units import between, parse_duration
+from headrace.store.files.units import Between, Moment, between, parse_duration
 from headrace.store.log import manifest as manifests
 from headrace.store.log.backup.backup import backup_log, verify_log_backup
 from headrace.store.log.backup.restore import restore_log
@@ -29,31 +29,25 @@ from headrace.store.log.read.consumers import (
     Checkpoints,
 )
 from headrace.store.log.read.damage import SkippedLines
-from headrace.store.log.read.follow import POLL, Follower, poll_forever
+from headrace.store.log.read.follow import POLL, Follower, Gone, poll_forever
 from headrace.store.log.read.reader import LogReader
 from headrace.store.log.read.time_range import blocks_between, first_between
 from headrace.store.log.read.uncommitted import warn_of_uncommitted
-from headrace.store.log.report.check import check_log
-from headrace.store.log.report.stats import log_stats
+from headrace.store.log.report.check import Checked, check_log
+from headrace.store.log.report.stats import LogStats, log_stats
 from headrace.store.log.write.compaction import packing_options
-from headrace.store.log.write.full_segments import remove
+from headrace.store.log.write.full_segments import Compressed, remove
 from headrace.store.log.write.offline import compress_all, last_bytes, offline
 from headrace.store.log.write.retention import Removed, retention
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from datetime import timedelta
-    from typing import Literal
 
     from headrace.api.options import ReplayOptions
-    from headrace.store.files.units import Between, Moment
     from headrace.store.log.backup.backup import BackedUp, Verified
-    from headrace.store.log.read.follow import Gone
     from headrace.store.log.recover.index_rebuild import TailPolicy
     from headrace.store.log.recover.report import Report
-    from headrace.store.log.report.check import Checked
-    from headrace.store.log.report.stats import LogStats
-    from headrace.store.log.write.full_segments import Compressed
 
 
 R = TypeVar("R")

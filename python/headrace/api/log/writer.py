@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from headrace.api.log.arguments import positive, seconds_of, size_of
 from headrace.errors import QueryFailedError, UsageError
@@ -17,23 +17,19 @@ from headrace.store.log.manifest import (
     RecordLimits,
     Timing,
 )
-from headrace.store.log.recover.index_rebuild import TAILS, RecoveryOptions
+from headrace.store.log.recover.index_rebuild import TAILS, RecoveryOptions, TailPolicy
 from headrace.store.log.write.compaction import packing_options
-from headrace.store.log.write.retention import retention
-from headrace.store.log.write.rotation import Rotation
+from headrace.store.log.write.retention import Removed, retention
+from headrace.store.log.write.rotation import Rotation, SegmentState
 from headrace.store.log.write.writer import Writer, WriterOptions
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable
     from datetime import timedelta
-    from typing import Literal
 
     from headrace.kernel.programs import Program
     from headrace.store.log.manifest import Durability
-    from headrace.store.log.recover.index_rebuild import TailPolicy
-    from headrace.store.log.write.retention import Removed
-    from headrace.store.log.write.rotation import SegmentState
 
 MAX_RECORD = 64 << 20
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import HeadraceError
 from headrace.kernel.checksum import digest
-from headrace.kernel.rows import Decoding, reading
+from headrace.kernel.rows import BlockTable, Decoding, reading
 from headrace.store.files.opened import Keeping, OpenedFile
 from headrace.store.rows.row_file import RowOptions, row_file
 from headrace.store.shards.options import LARGEST_BLOCK
@@ -22,7 +22,6 @@ from headrace.store.shards.options import LARGEST_BLOCK
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from headrace.kernel.rows import BlockTable
     from headrace.store.shards.metadata import Part
     from headrace.store.shards.shard_set import ShardSet
 

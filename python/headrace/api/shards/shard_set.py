@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from headrace.api.dataset import Batch, Dataset
 from headrace.api.open import MAX_LINE, decoding_threads
 from headrace.api.options import refuse_other
-from headrace.api.shards.check import check_shards
+from headrace.api.shards.check import Checked, check_shards
 from headrace.errors import (
     BadSetError,
     DamagedBlockError,
@@ -30,7 +30,6 @@ from headrace.store.shards.options import LARGEST_BLOCK
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
-    from headrace.api.shards.check import Checked
     from headrace.store.files.source import Source
     from headrace.store.shards.metadata import Part
 

@@ -9,13 +9,12 @@ from itertools import starmap
 from typing import TYPE_CHECKING
 
 from headrace.cli.flags import COMMON
-from headrace.cli.registry import COMMANDS, first_words, group, load
+from headrace.cli.registry import COMMANDS, Entry, first_words, group, load
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from headrace.cli.argument import Argument
-    from headrace.cli.registry import Entry
 
 GLOBAL = ("--help", "--version")
 

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 from headrace.cli.console import Console
 from headrace.cli.events import EVENTS
 from headrace.cli.flags import COMMON, READING
-from headrace.cli.registry import COMMANDS, examples, load
+from headrace.cli.registry import COMMANDS, Command, Entry, examples, load
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from headrace.cli.argument import Argument
-    from headrace.cli.registry import Command, Entry
 
 INTRODUCTION = """\
 # The command line

@@ -8,8 +8,8 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from headrace.api.graph.access import Reach
-from headrace.api.graph.graph import Graph
+from headrace.api.graph.access import Reach, Strategy
+from headrace.api.graph.graph import EdgePlan, Graph
 from headrace.api.graph.render import DRAWINGS, as_ndjson
 from headrace.api.options import GraphOptions
 from headrace.cli.io.index_trouble import (
@@ -20,18 +20,15 @@ from headrace.cli.io.index_trouble import (
 )
 from headrace.cli.io.inputs import given
 from headrace.errors import UsageError
-from headrace.kernel.graph import lines_of
+from headrace.kernel.graph import Direction, Followed, Reached, lines_of
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterable
 
-    from headrace.api.graph.access import Strategy
-    from headrace.api.graph.graph import EdgePlan
     from headrace.api.graph.spark import SparkGraph
     from headrace.cli.console import Console
     from headrace.errors import KeyIndexError
-    from headrace.kernel.graph import Direction, Followed, Reached
 
 
 def open_graph(options: Namespace, console: Console) -> Graph:

@@ -23,7 +23,7 @@ from headrace.api.options import (
     IndexUpdateOptions,
     KeyIndexUpdateOptions,
 )
-from headrace.cli.console import counted, ending_cleanly
+from headrace.cli.console import Console, counted, ending_cleanly
 from headrace.cli.io.index_trouble import fields_seen, say_no_edges
 from headrace.cli.io.inputs import given
 from headrace.cli.io.report import print_report
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from headrace.api.index.update import Updated
-    from headrace.cli.console import Console
     from headrace.engines.index.kinds import Built
     from headrace.kernel.key_index import Skipped, Written
     from headrace.store.files.source import Source

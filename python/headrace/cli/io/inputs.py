@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import headrace
 from headrace.cli.console import BAR_EVERY, OutputClosedError
 from headrace.errors import UsageError
-from headrace.store.files.source import STDIN, total_size
+from headrace.store.files.source import STDIN, Source, total_size
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from headrace.api.dataset import Batch, Dataset
     from headrace.cli.console import Console, Progress
-    from headrace.store.files.source import Source
 
 MOST_HELD = 100_000
 """Rows from the end of a file that are read into memory."""

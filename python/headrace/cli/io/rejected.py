@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from headrace.cli.io.results import telling
 from headrace.engines.query.options import BadRow
@@ -23,7 +23,6 @@ from headrace.store.log.names import is_within_log
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Iterator
-    from typing import BinaryIO
 
     from headrace.cli.console import Console
     from headrace.errors import RefusedRecordError

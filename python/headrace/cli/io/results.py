@@ -8,8 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.api.formats import load, named, target
-from headrace.cli.console import ending_cleanly
+from headrace.api.formats import Format, load, named, target
+from headrace.cli.console import Console, ending_cleanly
 from headrace.cli.io.inputs import watching
 from headrace.errors import HeadraceError, RowFailedError, UsageError
 
@@ -18,10 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from headrace.api.dataset import Dataset
-    from headrace.api.formats import Format
     from headrace.api.options import Errors
     from headrace.api.results import QueryResult
-    from headrace.cli.console import Console
     from headrace.engines.query.options import BadRow, OnError
 
 STDOUT = "-"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.console import counted
+from headrace.cli.console import Console, counted
 from headrace.cli.flags import flag
 from headrace.cli.options.graph import ACCESS, FIELDS
 
@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterator
 
-    from headrace.cli.console import Console
     from headrace.kernel.graph import Degrees, GraphStats
 
 ABOUT = """\

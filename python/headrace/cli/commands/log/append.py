@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from headrace.cli.argument import LOG
@@ -12,7 +12,6 @@ from headrace.errors import RefusedRecordError, UnwritableError, UsageError
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from contextlib import AbstractContextManager
 
     from headrace.api.log.writer import LogWriter
     from headrace.cli.io.rejected import RefusedRecords

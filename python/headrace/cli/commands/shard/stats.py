@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.cli.argument import SET
-from headrace.cli.console import counted
+from headrace.cli.console import Console, counted
 from headrace.cli.flags import flag
 from headrace.store.files.units import format_size
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from headrace.cli.console import Console
     from headrace.store.shards.metadata import Metadata, Part
 
 ABOUT = """\
