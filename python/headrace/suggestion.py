@@ -3,12 +3,7 @@
 The one speller of functions, sources, fields, commands, options and their choices.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from collections.abc import Iterable
 
 _ALIKE = 0.76
 """How alike two names must be, from 0 to 1: `lead` is not `head`, `upper` is `uper`."""

@@ -9,18 +9,17 @@ name and a number or date after it. An unfinished row of a rotated file may be f
 read again from its start.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import stat
 import time
 from collections import deque
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from headrace.errors import (
     NotNdjsonError,
@@ -42,9 +41,6 @@ from headrace.kernel.values import DEEPEST
 from headrace.store.files.source import HEAD_BYTES, refuse_what_is_no_text
 from headrace.store.files.units import parse_size
 from headrace.store.log.names import is_log
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 LINGER = 2.0
 """Seconds within which a writer may finish the last row of a rotated file."""

@@ -5,11 +5,9 @@ rows are read again for this, and stop at the row with which all fields were fou
 as a whole before the hint that no row has a field, unless it is large.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from headrace.engines.query.report import RunReport
 from headrace.engines.query.run import LocalEngine
@@ -21,6 +19,7 @@ from headrace.language.traversal import deep
 from headrace.logical.row_fields import (
     MOST_ROWS,
     AbsentFields,
+    Path,
     row_fields,
     sampled_fields,
     search_for,
@@ -28,11 +27,6 @@ from headrace.logical.row_fields import (
 )
 from headrace.physical.query_plan import RowPlan, StreamPlan, plan_query
 from headrace.store.files.source import total_size
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from headrace.logical.row_fields import Path
 
 MOST_SEARCHED = 256 << 20
 """Limit on the bytes of files that are searched for a field."""

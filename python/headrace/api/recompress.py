@@ -4,13 +4,11 @@ Rows keep their bytes; a last one without a newline gets one. The new file is de
 compared before it replaces another.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from headrace.errors import (
     DamagedSourceError,
@@ -32,9 +30,6 @@ from headrace.store.rows.checkpoints import SUFFIX, is_foreign
 from headrace.store.shards.names import is_part_or_beside, parts_directory
 from headrace.store.shards.options import codec_of
 from headrace.store.shards.write.line_writer import LineWriter
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,6 @@ Completions and the reference read the data, so they know every option without
 looking inside `argparse`, and do not change with its version.
 """
 
-from __future__ import annotations
-
 import re
 from argparse import (
     ArgumentParser,
@@ -13,18 +11,15 @@ from argparse import (
     Namespace,
     RawDescriptionHelpFormatter,
 )
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from keyword import iskeyword
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, TypeAlias
+from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
 
 from headrace.cli.registry import Command, Entry, examples
 from headrace.errors import UsageError
 from headrace.store.files.units import parse_duration, parse_size, parse_time
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
 
 Kind: TypeAlias = Literal[
     "switch",

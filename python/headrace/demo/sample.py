@@ -3,22 +3,18 @@
 `write_sample` returns what it wrote as `SampleFile`, which tests compare with what a reader finds.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import random
 from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from pathlib import Path
+from typing import Literal, TypeAlias
 
 from headrace.errors import UsageError
 from headrace.store.files.atomic import write_atomically
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 Kind: TypeAlias = Literal["record", "blank", "bad", "too_long"]
 

@@ -4,16 +4,11 @@ A string without quotes that has a line break takes several lines: what reads th
 its text, as with ``jq -r``. Where each answer must stay on its line, take ``tsv``.
 """
 
-from __future__ import annotations
+from collections.abc import Iterator
+from typing import cast
 
-from typing import TYPE_CHECKING, cast
-
+from headrace.api.formats import Layout
 from headrace.kernel.values import parse
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from headrace.api.formats import Layout
 
 
 def json(answers: Iterator[bytes], _layout: Layout) -> Iterator[bytes]:

@@ -7,22 +7,16 @@ the terminal are left out. Notes list the omissions. An empty cell is
 null, ``""`` an empty string.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING
 
+from headrace.api.formats import Layout
 from headrace.api.formats.first_rows import FIRST_BYTES, FIRST_ROWS, take
 from headrace.api.formats.printable import printable
 from headrace.kernel.cells import VALUE, cells, new_columns
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from headrace.api.formats import Layout
 
 WIDEST = 40
 """Characters of a value that are shown at most."""

@@ -3,21 +3,16 @@
 What a kind counts is a function from its metadata to named numbers.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from headrace.errors import GraphIndexError, KeyIndexError
 from headrace.kernel.rows import SidecarError, reading
 from headrace.store.files.opened import OpenedFile
+from headrace.store.files.source import Source
 from headrace.store.index import file as index_file
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from headrace.store.files.source import Source
 
 S = TypeVar("S", bound="index_file.AnyStored")
 

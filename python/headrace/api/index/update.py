@@ -4,25 +4,20 @@
 merged with its base, are the same.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeVar
+from pathlib import Path
+from typing import Generic, Literal, NamedTuple, TypeVar
 
 from headrace.engines.index.kinds import COMPACT_FROM, Built
 from headrace.engines.local import key_update
 from headrace.errors import KeyIndexError
 from headrace.kernel.key_index import FewBitsError
 from headrace.store.files.opened import OpenedFile
+from headrace.store.files.source import Source
 from headrace.store.index import file as index_file
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from headrace.store.files.source import Source
-    from headrace.store.index.catalog import Catalog
+from headrace.store.index.catalog import Catalog
 
 S = TypeVar("S", bound="index_file.AnyStored")
 W = TypeVar("W")

@@ -1,9 +1,7 @@
 """Recovery of a log: for its owner, and before it is read."""
 
-from __future__ import annotations
-
+import os
 import warnings
-from typing import TYPE_CHECKING
 
 from headrace.api.log.writer import recovery_options
 from headrace.errors import (
@@ -16,13 +14,9 @@ from headrace.errors import (
 from headrace.store.log.lock import LogLock
 from headrace.store.log.names import LogNames, is_log
 from headrace.store.log.read.reader import LogReader
+from headrace.store.log.recover.index_rebuild import RecoveryOptions
 from headrace.store.log.recover.recovery import recover
-
-if TYPE_CHECKING:
-    import os
-
-    from headrace.store.log.recover.index_rebuild import RecoveryOptions
-    from headrace.store.log.recover.report import Action, Report
+from headrace.store.log.recover.report import Action, Report
 
 
 def recover_under_lock(

@@ -1,12 +1,14 @@
 """The writer of a log, with its options checked."""
 
-from __future__ import annotations
-
+import os
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Literal
+from datetime import timedelta
+from typing import Literal
 
 from headrace.api.log.arguments import positive, seconds_of, size_of
 from headrace.errors import QueryFailedError, UsageError
+from headrace.kernel.programs import Program
 from headrace.kernel.values import DEEPEST, MAX_DEPTH
 from headrace.language import ast, traversal
 from headrace.language.parser import parse as parse_query
@@ -14,6 +16,7 @@ from headrace.physical.query_plan import row_program
 from headrace.store.log.manifest import (
     DURABILITIES,
     LARGEST_RECORD,
+    Durability,
     RecordLimits,
     Timing,
 )
@@ -22,14 +25,6 @@ from headrace.store.log.write.compaction import packing_options
 from headrace.store.log.write.retention import Removed, retention
 from headrace.store.log.write.rotation import Rotation, SegmentState
 from headrace.store.log.write.writer import Writer, WriterOptions
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable
-    from datetime import timedelta
-
-    from headrace.kernel.programs import Program
-    from headrace.store.log.manifest import Durability
 
 MAX_RECORD = 64 << 20
 

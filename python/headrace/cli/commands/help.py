@@ -1,17 +1,11 @@
 """``headrace help``: the list of commands, or the help of one."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from argparse import Namespace
+from collections.abc import Sequence
 
 from headrace.cli.argument import Argument, build
+from headrace.cli.console import Console
 from headrace.cli.registry import COMMANDS, Entry, find, first_words, group, load
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Sequence
-
-    from headrace.cli.console import Console
 
 ABOUT = ""
 

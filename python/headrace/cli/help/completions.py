@@ -3,18 +3,12 @@
 Each script is static text: completing a word starts no Python.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterable
 from itertools import starmap
-from typing import TYPE_CHECKING
 
+from headrace.cli.argument import Argument
 from headrace.cli.flags import COMMON
 from headrace.cli.registry import COMMANDS, Entry, first_words, group, load
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from headrace.cli.argument import Argument
 
 GLOBAL = ("--help", "--version")
 

@@ -1,19 +1,13 @@
 """``python -m headrace.cli.help.reference`` prints docs/cli.md, generated from the tables."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Iterator
 from textwrap import dedent
-from typing import TYPE_CHECKING
 
+from headrace.cli.argument import Argument
 from headrace.cli.console import Console
 from headrace.cli.events import EVENTS
 from headrace.cli.flags import COMMON, READING
 from headrace.cli.registry import COMMANDS, Command, Entry, examples, load
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from headrace.cli.argument import Argument
 
 INTRODUCTION = """\
 # The command line

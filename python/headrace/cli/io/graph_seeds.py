@@ -3,19 +3,15 @@
 Imported when a command runs, not when its help is shown.
 """
 
-from __future__ import annotations
-
+from argparse import Namespace
+from collections.abc import Iterator
 from decimal import Context, Decimal
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import headrace
 from headrace.errors import StrictRowError, UsageError
 from headrace.kernel.values import InvalidJsonError, parse
 from headrace.store.files.source import STDIN
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Iterator
 
 _FIRST = 10
 """Lines without a seed that the event names."""

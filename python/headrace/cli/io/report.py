@@ -3,16 +3,11 @@
 Imported when a command runs, not when its help is shown.
 """
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from argparse import Namespace
+from collections.abc import Iterator, Mapping
 
-if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Iterator, Mapping
-
-    from headrace.cli.console import Console
+from headrace.cli.console import Console
 
 
 def print_report(

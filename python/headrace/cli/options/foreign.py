@@ -3,15 +3,10 @@
 They are not accepted: the message about an unknown option says which one is meant.
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from headrace.suggestion import nearest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _JQ = {
     **dict.fromkeys(("-s", "--slurp"), "for an array of all rows write --stream"),

@@ -1,11 +1,6 @@
 """Parsed values of flags, as the API takes them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from datetime import timedelta
+from datetime import timedelta
 
 
 def age_of(milliseconds: int | None) -> timedelta | None:

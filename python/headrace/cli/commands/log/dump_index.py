@@ -1,18 +1,12 @@
 """``headrace log dump-index``: print an index as lines of JSON."""
 
-from __future__ import annotations
-
+from argparse import Namespace
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from headrace.cli.argument import Argument
 from headrace.cli.console import Console, ending_cleanly
 from headrace.cli.flags import flag
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Iterable, Iterator
-
 
 ABOUT = """\
 Prints the header, then for each line of the segment an object with fileNumber,
