@@ -1,10 +1,10 @@
 """Replay of logs in the order of their times, at any speed."""
 
-import os
+from __future__ import annotations
+
 import threading
 import time
-from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
 
 from headrace.api.options import ReplayOptions, refuse_unknown
 from headrace.errors import UsageError
@@ -12,9 +12,14 @@ from headrace.kernel.log import picks_in
 from headrace.kernel.values import parse
 from headrace.store.files.opened import Closing
 from headrace.store.files.units import Moment, between, parse_time
-from headrace.store.log.read.merge import Piece
 from headrace.store.log.read.partitions import find_partitions
 from headrace.store.log.read.replay import Player, ReplayRange
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator
+
+    from headrace.store.log.read.merge import Piece
 
 
 class Replayed(NamedTuple):

@@ -1,17 +1,22 @@
 """The writer of a set of shards, with its options checked."""
 
-import os
-from collections.abc import Iterable
-from typing import Unpack
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Unpack
 
 from headrace.api.options import ShardOptions, refuse_unknown
 from headrace.engines.rows.partition_key import PathKeys
 from headrace.errors import UsageError
 from headrace.kernel.values import MAX_DEPTH
-from headrace.store.shards.metadata import Metadata
 from headrace.store.shards.options import limits, pack_options
 from headrace.store.shards.vacuum.local import GRACE
 from headrace.store.shards.write.set_writer import SetWriter
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable
+
+    from headrace.store.shards.metadata import Metadata
 
 
 class ShardWriter(SetWriter):
