@@ -132,13 +132,7 @@ def reach_edges(edges: EdgeFiles, wanted: Wanted) -> Reach:
     for trouble in troubles[:-1]:
         wanted.report(trouble, None)
     wanted.report(troubles[-1], "scan")
-    settings = GraphBuild(
-        fields,
-        wanted.direction != "out",
-        memory=wanted.memory,
-        threads=wanted.threads,
-    )
-    return scan_edges(edges, settings)
+    return scan_edges(edges, fields, wanted)
 
 
 def fields_of(sources: Sequence[Source], wanted: Wanted) -> EdgeFields:
@@ -160,11 +154,13 @@ def known_fields(sources: Sequence[Source], where: files.Where) -> EdgeFields | 
     return found.meta.fields if isinstance(found, store.StoredGraph) else None
 
 
-def scan_edges(edges: EdgeFiles, settings: GraphBuild) -> Reach:
+def scan_edges(edges: EdgeFiles, fields: EdgeFields, wanted: Wanted) -> Reach:
     """Build a temporary graph index of all rows."""
+    reverse, memory, threads = wanted.direction != "out", wanted.memory, wanted.threads
+    settings = GraphBuild(fields, reverse, memory=memory, threads=threads)
     with reading(edges.location):
         index = build_aside(edges.sources, edges.location, settings)
-    return Reach(GraphAccess.of_graph(index), "scan", settings.fields, (), index)
+    return Reach(GraphAccess.of_graph(index), "scan", fields, (), index)
 
 
 def _by_index(

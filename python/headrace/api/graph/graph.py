@@ -25,7 +25,6 @@ from headrace.api.graph.expansion import Expansion
 from headrace.api.graph.names import at_most, predicates_of, text_of, texts_of
 from headrace.api.index.build import MEMORY, memory_of, where_of
 from headrace.api.options import GraphOptions, place_of_tasks, refuse_unknown
-from headrace.engines.index.kinds import GraphBuild
 from headrace.errors import (
     GraphIndexError,
     HeadraceWarning,
@@ -115,13 +114,16 @@ class Graph(Closing):
         if index is False and required:
             raise UsageError("require_index needs an index, and index=False uses none")
         self._edges_in = edge_files(edges)
-        self._named = _fields_of(options)
         self._no_index = index is False
-        self._where = where_of(index or None, options.get("index_dir"))
-        self._required = required
-        self._memory = memory_of(options.get("memory", MEMORY))
-        self._threads = options.get("threads")
-        self._report = options.get("report") or _warn
+        self._wanted = Wanted(
+            _fields_of(options),
+            "out",
+            where_of(index or None, options.get("index_dir")),
+            required,
+            memory_of(options.get("memory", MEMORY)),
+            options.get("threads"),
+            options.get("report") or _warn,
+        )
         self._lock = threading.RLock()
         self._reaches: dict[Direction, Reach] = {}
         self._scanned: Reach | None = None
@@ -155,9 +157,11 @@ class Graph(Closing):
         if self._no_index:
             return EdgePlan("scan", self.location, (), "no index is wanted")
         troubles: list[KeyIndexError] = []
-        wanted = self._wanted(
-            direction, lambda trouble, _strategy: troubles.append(trouble)
-        )._replace(require_index=True)
+        wanted = self._wanted._replace(
+            direction=direction,
+            require_index=True,
+            report=lambda trouble, _strategy: troubles.append(trouble),
+        )
         try:
             found = reach_edges(self._edges_in, wanted)
         except GraphIndexError as error:
@@ -167,24 +171,9 @@ class Graph(Closing):
         else:
             strategy, files = found.strategy, found.files
         grown = [error.index for error in troubles if error.kind == "grown"]
-        if grown and not self._required:
+        if grown and not self._wanted.require_index:
             strategy, files = "graph", tuple(grown)
         return plan_of(self.location, strategy, files, troubles)
-
-    def _wanted(
-        self,
-        direction: Direction,
-        report: Callable[[KeyIndexError, Strategy | None], None],
-    ) -> Wanted:
-        return Wanted(
-            self._named,
-            direction,
-            self._where,
-            self._required,
-            self._memory,
-            self._threads,
-            report,
-        )
 
     def _find(self, direction: Direction) -> Reach:
         with self._lock:
@@ -193,9 +182,9 @@ class Graph(Closing):
             if known is not None:
                 return known
             if self._no_index:
-                found = self._scan(direction, self._named or USUAL)
+                found = self._scan(direction, self._wanted.fields or USUAL)
             else:
-                wanted = self._wanted(direction, self._report)
+                wanted = self._wanted._replace(direction=direction)
                 found = reach_edges(self._edges_in, wanted)
             self._keep(found, direction)
         return found
@@ -210,13 +199,8 @@ class Graph(Closing):
         known = self._scanned
         if known is not None and (direction == "out" or _has_incoming(known)):
             return known
-        settings = GraphBuild(
-            fields,
-            reverse=direction != "out",
-            memory=self._memory,
-            threads=self._threads,
-        )
-        self._scanned = scan_edges(self._edges_in, settings)
+        wanted = self._wanted._replace(direction=direction)
+        self._scanned = scan_edges(self._edges_in, fields, wanted)
         return self._scanned
 
     def give_up(self, reach: Reach, direction: Direction, damage: SidecarError) -> None:
@@ -225,7 +209,7 @@ class Graph(Closing):
         kind = KeyIndexError if reach.strategy == "keys" else GraphIndexError
         where = reach.files[0] if reach.files else self.location
         error = kind(self.location, where, "corrupt", f"{reason} (byte {offset})")
-        if self._required or reach.strategy == "scan":
+        if self._wanted.require_index or reach.strategy == "scan":
             raise error from None
         with self._lock:
             self._refuse_if_closed()
@@ -237,7 +221,7 @@ class Graph(Closing):
                 for each, other in self._reaches.items()
                 if other is not reach
             }
-            self._report(error, "scan")
+            self._wanted.report(error, "scan")
             self._keep(self._scan(direction, reach.fields), direction)
 
     def on_edges(self, direction: Direction, run: Callable[[Reach], T]) -> T:
@@ -368,11 +352,11 @@ class Graph(Closing):
 
         def on_index(reach: Reach) -> T:
             if reach.instead_of is not None:
-                if self._required:
+                if self._wanted.require_index:
                     raise reach.instead_of
                 with self._lock:
                     if self._scanned is None:
-                        self._report(reach.instead_of, "scan")
+                        self._wanted.report(reach.instead_of, "scan")
                     reach = self._scan("out", reach.fields)
             assert reach.graph is not None
             return run(reach.graph)
@@ -400,21 +384,14 @@ class Graph(Closing):
         from headrace.api.graph.spark import SparkGraph
 
         self._refuse_if_closed()
-        if self._where.path is not None and len(self._edges_in.sources) > 1:
+        if self._wanted.where.path is not None and len(self._edges_in.sources) > 1:
             raise UsageError(
                 f"{self.location}: an index is of one file; name a directory with index_dir"
             )
         return SparkGraph(
-            self._edges_in.sources,
-            self.location,
-            lambda direction: (
-                None
-                if self._no_index
-                else self._wanted(direction, lambda _trouble, _strategy: None)
-            ),
-            self._report,
-            fields=self._named,
-            require_index=self._required,
+            self._edges_in,
+            self._wanted,
+            no_index=self._no_index,
             place=place_of_tasks({"master": master, "spark": spark}),
             partition_bytes=partition_bytes,
             report_hop=report_hop,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self, Unpack
 
 from headrace.api.graph.access import (
     USUAL,
+    EdgeFiles,
     Reach,
     fields_of,
     only_file,
@@ -72,24 +73,18 @@ class SparkGraph:
 
     def __init__(
         self,
-        sources: Sequence[Source],
-        location: str,
-        wanted: Callable[[Direction], Wanted | None],
-        report: Callable[[KeyIndexError, Strategy], None],
+        edges: EdgeFiles,
+        wanted: Wanted,
         *,
-        fields: EdgeFields | None,
-        require_index: bool,
+        no_index: bool,
         place: Place | None,
         partition_bytes: int | str | None,
         report_hop: Callable[[int, int, HopChoice], None] | None,
         tasks: EdgeTasks | None = None,
     ) -> None:
-        self.sources = sources
-        self.location = location
+        self.sources, self.location = edges
         self._wanted = wanted
-        self._fields = fields
-        self._required = require_index
-        self._report = report
+        self._no_index = no_index
         self._partition_bytes = task_bytes(partition_bytes)
         self._start = partial(_started, chosen_place(place), tasks)
         self._report_hop = report_hop or _ignore_hop
@@ -105,11 +100,11 @@ class SparkGraph:
 
     def _keep(self, found: SparkReach, direction: Direction) -> None:
         """Report the faults of indexes, or raise if one is required."""
-        if self._required and found.troubles and not found.indexes:
+        if self._wanted.require_index and found.troubles and not found.indexes:
             raise found.troubles[-1]
         self._reaches[direction] = found
         for trouble in found.troubles:
-            self._report(trouble, found.strategy)
+            self._wanted.report(trouble, found.strategy)
 
     def plan(self, direction: Direction = "out") -> EdgePlan:
         """Return how edges are found, or would be; nothing is scanned for it."""
@@ -122,13 +117,13 @@ class SparkGraph:
         )
 
     def _found(self, direction: Direction) -> SparkReach:
-        wanted = self._wanted(direction)
-        if wanted is None or not self.sources:
-            return SparkReach(self._fields or USUAL, ())
-        fields = fields_of(self.sources, wanted._replace(fields=self._fields))
+        if self._no_index or not self.sources:
+            return SparkReach(self._wanted.fields or USUAL, ())
+        fields = fields_of(self.sources, self._wanted)
         troubles, found = list[KeyIndexError](), list[Reach]()
-        wanted = wanted._replace(
+        wanted = self._wanted._replace(
             fields=fields,
+            direction=direction,
             require_index=True,
             report=lambda trouble, _strategy: troubles.append(trouble),
         )
@@ -136,11 +131,11 @@ class SparkGraph:
             try:
                 found.append(reach_edges(only_file(source), wanted))
             except GraphIndexError as error:
-                return SparkReach(fields or USUAL, (), (*troubles, error))
+                return SparkReach(fields, (), (*troubles, error))
             # The edges of all files are of the same fields.
             fields = found[0].fields
             wanted = wanted._replace(fields=fields)
-        return SparkReach(fields or USUAL, tuple(found), tuple(troubles))
+        return SparkReach(fields, tuple(found), tuple(troubles))
 
     def give_up(self, direction: Direction, damage: KeyIndexError) -> None:
         """Replace the access through a damaged index by scans."""
