@@ -424,14 +424,14 @@ class Dataset(Closing, Sequence[T_co]):
         """
         if on is None:
             return super().index(*value)
-        from headrace.api.index.key_build import build_several
+        from headrace.api.index.key_build import build_each
         from headrace.store.index.target import set_of
 
         options.setdefault("index_dir", self.row_options.keeping.directory)
         shards = set_of(self.sources)
         sources = [*self.sources] if shards is None else [shards]
         self._keyed = {}
-        return list(build_several(sources, on, options))
+        return list(build_each(sources, on, **options))
 
     def graph(self, **options: Unpack[GraphOptions]) -> Graph:
         """Open the graph whose edges are the rows; see `GraphIndex.open`."""

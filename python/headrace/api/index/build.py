@@ -102,7 +102,7 @@ def checked_version(options: api.IndexBuildOptions) -> int | None:
     return version
 
 
-def build_each(
+def build_files(
     sources: Iterable[Source],
     wanted: AnyBuild,
     where: Where,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from headrace.api.graph.graph import Graph
 from headrace.api.index.build import (
     MEMORY,
-    build_each,
+    build_files,
     checked_version,
     engine_of,
     memory_of,
@@ -107,7 +107,7 @@ class GraphIndex:
             checked_version(options),
         )
         every = sources_with_rows(sources)
-        return build_each(
+        return build_files(
             every,
             with_options(wanted, options),
             place_wanted(options, files=len(every)),

@@ -18,7 +18,7 @@ from headrace.api.index.key_build import (
     warn_of_keyless,
 )
 from headrace.api.options import KeyIndexOptions, refuse_unknown
-from headrace.engines.index.kinds import Built, KeyBuild
+from headrace.engines.index.kinds import KeyBuild
 from headrace.engines.local.key_lookup import (
     LedBy,
     Reading,
@@ -46,18 +46,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from headrace.api.index.update import Updated
     from headrace.api.options import (
         Fields,
-        IndexCheckOptions,
-        IndexPlace,
-        KeyIndexBuildOptions,
-        KeyIndexUpdateOptions,
     )
-    from headrace.kernel.key_index import KeyRequest, Meta, Written
+    from headrace.kernel.key_index import KeyRequest, Meta
     from headrace.kernel.rows import RowBatch
-    from headrace.store.files.source import Source, SourceSpec
-    from headrace.store.shards.shard_set import ShardSet
 
 _TOGETHER = 1024
 """Keys for which new rows are scanned together."""
@@ -125,83 +118,12 @@ class KeyIndex(Closing):
 
     # Index files
 
-    @staticmethod
-    def build(
-        source: Indexed, on: Fields, **options: Unpack[KeyIndexBuildOptions]
-    ) -> Built[Written]:
-        """Build the index of a field, or of several together.
-
-        Rows without the field, and bad lines, are skipped and counted. The index is
-        ``SOURCE.jnx``, or ``SOURCE.jnx.KEY`` if that is the index of another key. Version 2
-        takes about six bytes a row. Another process that builds it at the same time gets a
-        `KeyIndexLockedError`. With Spark, the bytes of the index are the same.
-
-        A set of shards has one index for all its parts, a directory beside it,
-        ``SET.jnx.KEY``, which is always of version 2.
-        """
-        return key_build.build_one(source, on, options)
-
-    @staticmethod
-    def build_each(
-        sources: SourceSpec | ShardSet | Sequence[Source | ShardSet],
-        on: Fields,
-        **options: Unpack[KeyIndexBuildOptions],
-    ) -> Iterator[Built[Written]]:
-        """Build the index of each of several files or sets, and yield each result in order.
-
-        A log is its segments. Spark builds files together. An error of one file is raised
-        after the indexes of those before it are built; those behind it are not built.
-        """
-        return key_build.build_several(sources, on, options)
-
-    @staticmethod
-    def update(
-        source: Indexed,
-        on: Fields | None = None,
-        **options: Unpack[KeyIndexUpdateOptions],
-    ) -> Updated[Written]:
-        """Update the index of a file that has grown; only the appended rows are read.
-
-        Hashes prove that the file has only grown. A file that was changed otherwise is a
-        `KeyIndexError`; with `full` its index is built again with the settings that it has.
-        New rows go to a delta, ``INDEX.delta``, which is merged with the index when it has more
-        than a quarter of its rows. Of a set of shards, the rows of added parts are read.
-        """
-        return key_upkeep.update(source, on, options)
-
-    @staticmethod
-    def compact(
-        source: Indexed, on: Fields | None = None, **options: Unpack[IndexPlace]
-    ) -> Built[Written] | None:
-        """Merge an index with its delta; None if it has no delta.
-
-        The file is not read, except for rows of an index of version 2 that only their
-        content can tell apart. Such an index with four times the rows that it was built with
-        has to be built again, which is a `KeyIndexError`.
-        """
-        return key_upkeep.compact(source, on, options)
-
-    @staticmethod
-    def check(
-        source: Indexed, on: Fields | None = None, **options: Unpack[IndexCheckOptions]
-    ) -> dict[str, Any]:
-        """Read all of an index, and compare the source with the one that it was built from.
-
-        ``valid``: the index is whole. ``fresh``: it is that of the source as it is. If not
-        both, ``reason`` says why. With `deep`, a fresh index must have every row of the
-        source, and no others.
-        """
-        return key_upkeep.check(source, on, options)
-
-    @staticmethod
-    def stats(
-        source: Indexed, on: Fields | None = None, **options: Unpack[IndexPlace]
-    ) -> dict[str, Any]:
-        """Return what an index covers and how large it is.
-
-        ``unique_keys`` is None where index and delta may have keys in common.
-        """
-        return key_upkeep.stats(source, on, options)
+    build = staticmethod(key_build.build)
+    build_each = staticmethod(key_build.build_each)
+    update = staticmethod(key_upkeep.update)
+    compact = staticmethod(key_upkeep.compact)
+    check = staticmethod(key_upkeep.check)
+    stats = staticmethod(key_upkeep.stats)
 
     # Opening
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import warnings
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from headrace.api.index import set as set_index
 from headrace.api.index.build import (
-    build_each,
+    build_files,
     checked_version,
     engine_of,
     place_wanted,
@@ -32,23 +32,36 @@ if TYPE_CHECKING:
     from headrace.store.index.key import Stored
 
 
-def build_one(
-    source: Indexed, on: Fields, options: KeyIndexBuildOptions
+def build(
+    source: Indexed, on: Fields, **options: Unpack[KeyIndexBuildOptions]
 ) -> Built[Written]:
-    """Build the key index of one file or set; warn if no row has the key."""
+    """Build the index of a field, or of several together.
+
+    Rows without the field, and bad lines, are skipped and counted. The index is
+    ``SOURCE.jnx``, or ``SOURCE.jnx.KEY`` if that is the index of another key. Version 2
+    takes about six bytes a row. Another process that builds it at the same time gets a
+    `KeyIndexLockedError`. With Spark, the bytes of the index are the same.
+
+    A set of shards has one index for all its parts, a directory beside it,
+    ``SET.jnx.KEY``, which is always of version 2.
+    """
     subject = subject_of(source)
-    (built,) = build_several([subject.indexed], on, options)
+    (built,) = build_each([subject.indexed], on, **options)
     if no_row_has_key(built.lines):
         warn_of_keyless(subject.location, ",".join(fields_of(on)))
     return built
 
 
-def build_several(
+def build_each(
     sources: SourceSpec | ShardSet | Sequence[Source | ShardSet],
     on: Fields,
-    options: KeyIndexBuildOptions,
+    **options: Unpack[KeyIndexBuildOptions],
 ) -> Iterator[Built[Written]]:
-    """Build the key index of each of several files or sets."""
+    """Build the index of each of several files or sets, and yield each result in order.
+
+    A log is its segments. Spark builds files together. An error of one file is raised
+    after the indexes of those before it are built; those behind it are not built.
+    """
     refuse_unknown(options, KeyIndexBuildOptions)
     mode = options.get("mode", "multi")
     refuse_other("mode", mode, ("multi", "unique"))
@@ -73,7 +86,7 @@ def build_in(
     for _kind, some in groupby(every, type):
         together = list(some)
         sources = [one for one in together if isinstance(one, Source)]
-        yield from build_each(sources, wanted, where, engine, force=force)
+        yield from build_files(sources, wanted, where, engine, force=force)
         for one in together:
             if isinstance(one, ShardSet):
                 yield set_index.build_somewhere(one, wanted, where, engine)

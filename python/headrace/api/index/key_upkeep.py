@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from tempfile import gettempdir
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from headrace.api.index import set as set_index
 from headrace.api.index.build import Engine, engine_of, place_wanted, scan_of
@@ -44,9 +44,15 @@ if TYPE_CHECKING:
 
 
 def update(
-    source: Indexed, on: Fields | None, options: KeyIndexUpdateOptions
+    source: Indexed, on: Fields | None = None, **options: Unpack[KeyIndexUpdateOptions]
 ) -> Updated[Written]:
-    """Update the index of a file or a set; only appended rows, or added parts, are read."""
+    """Update the index of a file that has grown; only the appended rows are read.
+
+    Hashes prove that the file has only grown. A file that was changed otherwise is a
+    `KeyIndexError`; with `full` its index is built again with the settings that it has.
+    New rows go to a delta, ``INDEX.delta``, which is merged with the index when it has more
+    than a quarter of its rows. Of a set of shards, the rows of added parts are read.
+    """
     refuse_unknown(options, KeyIndexUpdateOptions)
     subject, fields = subject_of(source), maybe_fields(on)
     where, how, engine = place_wanted(options), scan_of(options), engine_of(options)
@@ -84,9 +90,14 @@ def _updated_set(
 
 
 def compact(
-    source: Indexed, on: Fields | None, options: IndexPlace
+    source: Indexed, on: Fields | None = None, **options: Unpack[IndexPlace]
 ) -> Built[Written] | None:
-    """Merge the index of a file or a set with its delta; None if it has no delta."""
+    """Merge an index with its delta; None if it has no delta.
+
+    The file is not read, except for rows of an index of version 2 that only their
+    content can tell apart. Such an index with four times the rows that it was built with
+    has to be built again, which is a `KeyIndexError`.
+    """
     refuse_unknown(options, IndexPlace)
     subject, fields = subject_of(source), maybe_fields(on)
     where = place_wanted(options)
@@ -120,9 +131,14 @@ def _kind(
 
 
 def check(
-    source: Indexed, on: Fields | None, options: IndexCheckOptions
+    source: Indexed, on: Fields | None = None, **options: Unpack[IndexCheckOptions]
 ) -> dict[str, Any]:
-    """Read all of an index, and compare the source with the one that it was built from."""
+    """Read all of an index, and compare the source with the one that it was built from.
+
+    ``valid``: the index is whole. ``fresh``: it is that of the source as it is. If not
+    both, ``reason`` says why. With `deep`, a fresh index must have every row of the
+    source, and no others.
+    """
     refuse_unknown(options, IndexCheckOptions)
     subject, fields = subject_of(source), maybe_fields(on)
     where, deep = place_wanted(options), options.get("deep", False)
@@ -145,8 +161,13 @@ def check(
     return check_index(found, one, _counts, differs if deep else None)
 
 
-def stats(source: Indexed, on: Fields | None, options: IndexPlace) -> dict[str, Any]:
-    """Return what an index covers and how large it is."""
+def stats(
+    source: Indexed, on: Fields | None = None, **options: Unpack[IndexPlace]
+) -> dict[str, Any]:
+    """Return what an index covers and how large it is.
+
+    ``unique_keys`` is None where index and delta may have keys in common.
+    """
     refuse_unknown(options, IndexPlace)
     subject, fields = subject_of(source), maybe_fields(on)
     where = place_wanted(options)
