@@ -21,6 +21,7 @@ from headrace.api.options import (
     IndexCheckOptions,
     IndexPlace,
     IndexUpdateOptions,
+    KeyIndexBuildOptions,
     KeyIndexUpdateOptions,
 )
 from headrace.cli.console import Console, counted, ending_cleanly
@@ -32,7 +33,7 @@ from headrace.errors import KeyIndexError, UsageError
 from headrace.kernel.graph import GraphWritten
 from headrace.store.files.atomic import destination, replacing
 from headrace.store.index.file import Unreadable, place_options
-from headrace.store.index.target import sources_with_rows, subject_of
+from headrace.store.index.target import each_with_rows, sources_with_rows, subject_of
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -80,20 +81,24 @@ def _say_upgraded(console: Console, built: AnyBuilt) -> None:
         )
 
 
-def build_indexes(
-    options: Namespace,
-    console: Console,
-    sources: Sequence[Source | ShardSet],
-    build: Callable[..., Iterator[Built[Any]]],
-    family: type,
-    say_start: Callable[[str], None],
-    say_mistyped: Callable[[str, str], None],
-) -> None:
-    """Build an index of each file or set, and emit events about them.
-
-    `family` are the options of `build`. `say_start` is called with each location; `say_mistyped` with the location and the fields
-    of its first rows, if no row is in the index.
-    """
+def build_indexes(options: Namespace, console: Console) -> int:
+    """Build an index of each file or set, and emit events about them."""
+    sources: Sequence[Source | ShardSet]
+    builds: Callable[..., Iterator[Built[Any]]]
+    if options.index_version is not None:
+        options.index_version = int(options.index_version)
+    if options.graph:
+        _refuse_keys(options)
+        edge = (options.from_field, options.pred_field, options.to_field)
+        of = dict(zip(("from", "pred", "to"), edge, strict=True))
+        what, sources = "graph index of its edges", sources_with_rows(options.files)
+        builds = partial(GraphIndex.build_each, sources, *edge)
+    else:
+        _refuse_edges(options)
+        of = {"key": ",".join(options.on)}
+        what, sources = f"index of {of['key']}", each_with_rows(options.files)
+        builds = partial(KeyIndex.build_each, sources, options.on)
+    family = GraphIndexBuildOptions if options.graph else KeyIndexBuildOptions
     _refuse_for_several(options, len(sources))
     every = [subject_of(source) for source in sources]
     total = 0
@@ -102,8 +107,7 @@ def build_indexes(
         console.progress() as report,
         _skipped_to(options.errors, every[0].location) as skipped,
     ):
-        builds = build(
-            sources,
+        made: Iterator[Built[Any]] = builds(
             **given(options, family),
             progress=lambda done, _records: report(done, total),
             skipped=skipped,
@@ -111,14 +115,49 @@ def build_indexes(
         for subject in every:
             location = subject.location
             total, began = subject.size, time.monotonic()
-            say_start(location)
-            built = next(builds)
+            message = f"{location}: building the {what}"
+            console.emit("build_start", message, source=location, **of)
+            built = next(made)
             duration = int((time.monotonic() - began) * 1000)
             _say_upgraded(console, built)
             if built.lines.records == 0 and built.lines.lines > built.lines.blank:
                 seen = ", ".join(fields_seen(location)) or "none"
-                say_mistyped(location, seen)
+                if options.graph:
+                    say_no_edges(console, location, of, seen)
+                else:
+                    _say_no_keys(console, location, of["key"], seen)
             _say_complete(console, built, duration)
+    return 0
+
+
+def _refuse_keys(options: Namespace) -> None:
+    if options.on is not None or options.mode != "multi" or options.compact:
+        raise UsageError("--on, --mode and --compact are for keys; leave --graph out")
+    if options.from_field is None or options.to_field is None:
+        raise UsageError(
+            "name the fields of an edge: --from-field FIELD --pred-field FIELD "
+            "--to-field FIELD"
+        )
+
+
+def _refuse_edges(options: Namespace) -> None:
+    edge = (options.from_field, options.pred_field, options.to_field)
+    if edge != (None, None, None) or options.incoming:
+        raise UsageError(
+            "--from-field, --pred-field, --to-field and --incoming are for --graph; give "
+            "that too"
+        )
+    if options.on is None:
+        raise UsageError("name the field of the key: --on FIELD, or --graph for edges")
+    if options.compact and options.index_version == 1:
+        raise UsageError("--compact is --index-version 2; give one of them")
+    if options.compact:
+        options.index_version = 2
+
+
+def _say_no_keys(console: Console, location: str, key: str, seen: str) -> None:
+    message = f"{location}: no row has the key {key}; fields of the first rows: {seen}"
+    console.emit("no_keys_indexed", message, source=location, key=key)
 
 
 def _refuse_for_several(options: Namespace, count: int) -> None:
@@ -353,48 +392,3 @@ def check_index(options: Namespace, console: Console) -> int:
         raise
     print_report(found, options, console)
     return 0 if found["valid"] and found["fresh"] else 1
-
-
-def build(options: Namespace, console: Console) -> int:
-    """Build a graph index."""
-    _refuse_keys(options)
-    names = {
-        "from": options.from_field,
-        "pred": options.pred_field,
-        "to": options.to_field,
-    }
-
-    def say_start(location: str) -> None:
-        console.emit(
-            "build_start",
-            f"{location}: building the graph index of its edges",
-            source=location,
-            **names,
-        )
-
-    build = partial(
-        GraphIndex.build_each,
-        from_field=options.from_field,
-        pred_field=options.pred_field,
-        to_field=options.to_field,
-    )
-    build_indexes(
-        options,
-        console,
-        sources_with_rows(options.files),
-        build,
-        GraphIndexBuildOptions,
-        say_start,
-        lambda location, seen: say_no_edges(console, location, names, seen),
-    )
-    return 0
-
-
-def _refuse_keys(options: Namespace) -> None:
-    if options.on is not None or options.mode != "multi" or options.compact:
-        raise UsageError("--on, --mode and --compact are for keys; leave --graph out")
-    if options.from_field is None or options.to_field is None:
-        raise UsageError(
-            "name the fields of an edge: --from-field FIELD --pred-field FIELD "
-            "--to-field FIELD"
-        )

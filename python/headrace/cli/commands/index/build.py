@@ -4,9 +4,8 @@ from argparse import Namespace
 
 from headrace.cli.argument import TO_INDEX
 from headrace.cli.console import Console
+from headrace.cli.flag_groups import BUILDING
 from headrace.cli.flags import ENGINE, flag
-from headrace.cli.options.index import BUILDING
-from headrace.errors import UsageError
 
 ABOUT = """\
 Every row is checked in full. Lines that are not JSON, and rows whose field is missing, null,
@@ -59,63 +58,6 @@ ARGUMENTS = (
 
 def run(options: Namespace, console: Console) -> int:
     """Build the index."""
-    if options.index_version is not None:
-        options.index_version = int(options.index_version)
-    if options.graph:
-        from headrace.cli.io.index_events import build
-
-        return build(options, console)
-    return _build_keys(options, console)
-
-
-def _build_keys(options: Namespace, console: Console) -> int:
-    from functools import partial
-
-    from headrace.api.index.key import KeyIndex
-    from headrace.api.options import KeyIndexBuildOptions
     from headrace.cli.io.index_events import build_indexes
-    from headrace.store.index.target import each_with_rows
 
-    edge = (options.from_field, options.pred_field, options.to_field)
-    if edge != (None, None, None) or options.incoming:
-        raise UsageError(
-            "--from-field, --pred-field, --to-field and --incoming are for --graph; give "
-            "that too"
-        )
-    if options.on is None:
-        raise UsageError("name the field of the key: --on FIELD, or --graph for edges")
-    if options.compact and options.index_version == 1:
-        raise UsageError("--compact is --index-version 2; give one of them")
-    if options.compact:
-        options.index_version = 2
-
-    key = ",".join(options.on)
-
-    def say_start(location: str) -> None:
-        console.emit(
-            "build_start",
-            f"{location}: building the index of {key}",
-            source=location,
-            key=key,
-        )
-
-    def say_mistyped(location: str, seen: str) -> None:
-        console.emit(
-            "no_keys_indexed",
-            f"{location}: no row has the key {key}; fields of the first rows: {seen}",
-            source=location,
-            key=key,
-        )
-
-    build = partial(KeyIndex.build_each, on=options.on)
-    sources = each_with_rows(options.files)
-    build_indexes(
-        options,
-        console,
-        sources,
-        build,
-        KeyIndexBuildOptions,
-        say_start,
-        say_mistyped,
-    )
-    return 0
+    return build_indexes(options, console)
