@@ -12,6 +12,7 @@ from argparse import (
     RawDescriptionHelpFormatter,
 )
 from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
 from itertools import pairwise
 from keyword import iskeyword
 from math import isfinite
@@ -252,6 +253,15 @@ def assigned(text: str) -> tuple[str, str]:
     return name, value
 
 
+def duration(text: str) -> timedelta:
+    """Read a number and its unit.
+
+    >>> duration("7d")
+    datetime.timedelta(days=7)
+    """
+    return timedelta(milliseconds=_by(parse_duration)(text))
+
+
 READ: dict[Kind, Callable[[str], object]] = {
     "fields": fields,
     "line": line,
@@ -261,7 +271,7 @@ READ: dict[Kind, Callable[[str], object]] = {
     "seconds": seconds,
     "size": _by(parse_size),
     "time": _by(parse_time),
-    "duration": _by(parse_duration),
+    "duration": duration,
     "named": named,
     "assigned": assigned,
 }
@@ -315,7 +325,7 @@ class _Parser(ArgumentParser):
     flags: tuple[str, ...] = ()
 
     def error(self, message: str) -> NoReturn:
-        from headrace.cli.options.foreign import meant_choice, spelled_here
+        from headrace.cli.foreign_flags import meant_choice, spelled_here
 
         words = [word.partition("=")[0] for word in message.split()]
         hint = meant_choice(message) or spelled_here(self.command, words, self.flags)

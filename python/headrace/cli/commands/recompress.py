@@ -38,7 +38,7 @@ ARGUMENTS = (
 def run(options: Namespace, console: Console) -> int:
     """Write the file and print its path."""
     from headrace.api.recompress import recompress
-    from headrace.cli.options.values import threads_of
+    from headrace.cli.io.inputs import threads_of
 
     with console.progress() as report, ending_cleanly():
         made = recompress(

@@ -48,6 +48,11 @@ def stdin_waits() -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
 
 
+def threads_of(given: int | None) -> int:
+    """Return the number of threads [default: one for each core]."""
+    return (os.cpu_count() or 1) if given is None else given
+
+
 def given(options: Namespace, family: type) -> dict[str, Any]:
     """Return the options of a family of `headrace.api.options` that flags have set.
 

@@ -33,13 +33,26 @@ def telling(
     """Keep the file up to date while the block runs, and once more at its end."""
     target = destination(path)
     _refuse_other_data(target)
-    _write(writer, directory, target)  # a failure is reported before any record is read
-    ended = threading.Event()
+
+    def write() -> None:
+        metrics = [*writer.metrics(), *stats_metrics(log_stats(directory))]
+        text = exposition(metrics, {"directory": directory})
+        write_atomically(target, [text.encode()])
+
+    def update() -> None:
+        try:
+            write()
+        except (HeadraceError, OSError) as error:
+            # Records are still appended.
+            message = f"{target}: the metrics could not be written: {error}"
+            console.emit("warning", message)
 
     def tell() -> None:
         while not ended.wait(EVERY):
-            _try(writer, directory, target, console)
+            update()
 
+    write()  # a failure is reported before any record is read
+    ended = threading.Event()
     teller = threading.Thread(target=tell, daemon=True)
     teller.start()
     try:
@@ -47,7 +60,7 @@ def telling(
     finally:
         ended.set()
         teller.join()
-        _try(writer, directory, target, console)
+        update()
 
 
 def _refuse_other_data(target: Path) -> None:
@@ -65,18 +78,3 @@ def _refuse_other_data(target: Path) -> None:
             f"{target}: has other data than metrics, which would be replaced; name another "
             "file, or remove it"
         )
-
-
-def _try(writer: LogWriter, directory: str, target: Path, console: Console) -> None:
-    """Write the file; a failure is a warning, and records are still appended."""
-    try:
-        _write(writer, directory, target)
-    except (HeadraceError, OSError) as error:
-        message = f"{target}: the metrics could not be written: {error}"
-        console.emit("warning", message)
-
-
-def _write(writer: LogWriter, directory: str, target: Path) -> None:
-    metrics = [*writer.metrics(), *stats_metrics(log_stats(directory))]
-    text = exposition(metrics, {"directory": directory})
-    write_atomically(target, [text.encode()])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.cli.console import Console, counted, ending_cleanly
+from headrace.cli.flag_groups import DRAWN, EDGE_ACCESS, EDGE_FIELDS, FOLLOWED
 from headrace.cli.flags import ENGINE, flag
-from headrace.cli.options.graph import ACCESS, FIELDS, FOLLOWED, FORMAT
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -61,12 +61,12 @@ ARGUMENTS = (
     flag("--limit", "rows are nodes here; with --per-seed, nodes of each start node"),
     flag("--most-edges"),
     flag("--per-seed"),
-    FORMAT,
-    *FIELDS,
+    DRAWN,
+    *EDGE_FIELDS,
     flag("--explain"),
     flag("--stats", "nodes and edges here"),
     flag("--strict", "a row of standard input without a start node"),
-    *ACCESS,
+    *EDGE_ACCESS,
     *ENGINE,
 )
 

@@ -4,8 +4,8 @@ from argparse import Namespace
 
 from headrace.cli.argument import Argument
 from headrace.cli.console import Console, counted
+from headrace.cli.flag_groups import DRAWN, EDGE_ACCESS, EDGE_FIELDS, FOLLOWED
 from headrace.cli.flags import flag
-from headrace.cli.options.graph import ACCESS, FIELDS, FOLLOWED, FORMAT
 
 ABOUT = """\
 Prints the nodes of the path and the edges between them in turn, as `graph expand` does with
@@ -28,11 +28,11 @@ ARGUMENTS = (
     *FOLLOWED,
     flag("--hops", otherwise="any number"),
     flag("--require-match"),
-    FORMAT,
-    *FIELDS,
+    DRAWN,
+    *EDGE_FIELDS,
     flag("--explain"),
     flag("--stats", "nodes and edges here"),
-    *ACCESS,
+    *EDGE_ACCESS,
 )
 
 

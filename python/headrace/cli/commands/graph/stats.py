@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.cli.console import Console, counted
+from headrace.cli.flag_groups import EDGE_ACCESS, EDGE_FIELDS
 from headrace.cli.flags import flag
-from headrace.cli.options.graph import ACCESS, FIELDS
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -27,8 +27,8 @@ headrace graph stats --edges edges.jsonl --json  # for programs
 ARGUMENTS = (
     flag("--edges"),
     flag("--json"),
-    *FIELDS,
-    *ACCESS,
+    *EDGE_FIELDS,
+    *EDGE_ACCESS,
 )
 
 _BAR = 40

@@ -3,8 +3,8 @@
 from argparse import Namespace
 
 from headrace.cli.console import Console
+from headrace.cli.flag_groups import ONE_INDEX
 from headrace.cli.flags import flag
-from headrace.cli.options.index import ONE_INDEX
 
 ABOUT = """\
 Reads every byte of the index, compares it with its checksums, its tables with each other,

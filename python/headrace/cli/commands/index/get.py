@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from headrace.cli.argument import INDEXED
+from headrace.cli.flag_groups import PLACES
 from headrace.cli.flags import flag
-from headrace.cli.options.index import PLACES
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@
 from argparse import Namespace
 
 from headrace.cli.console import Console
+from headrace.cli.flag_groups import ONE_INDEX
 from headrace.cli.flags import flag
-from headrace.cli.options.index import ONE_INDEX
 
 ABOUT = """\
 Reads the index only. `headrace index check` compares it with its file."""

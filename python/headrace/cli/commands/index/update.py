@@ -3,8 +3,8 @@
 from argparse import Namespace
 
 from headrace.cli.console import Console
+from headrace.cli.flag_groups import BUILDING, ONE_INDEX
 from headrace.cli.flags import ENGINE, flag
-from headrace.cli.options.index import BUILDING, ONE_INDEX
 
 ABOUT = """\
 Reads only the rows that were appended to FILE, and writes them to a delta beside the index.

@@ -65,7 +65,6 @@ def run(options: Namespace, console: Console) -> int:
     """Append until the input ends."""
     from headrace.api.log.writer import LogWriter
     from headrace.cli.io.stdin_lines import WaitingLines
-    from headrace.cli.options.values import age_of
 
     compresses = options.codec != "none"
     if options.level is not None and not compresses:
@@ -86,7 +85,7 @@ def run(options: Namespace, console: Console) -> int:
             codec=options.codec if compresses else None,
             level=options.level,
             retain_bytes=options.retain_bytes,
-            retain_age=age_of(options.retain_age),
+            retain_age=options.retain_age,
         )
         for action in writer.recovered.actions:
             if action.action != "created":

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from headrace.cli.argument import LOG
 from headrace.cli.console import Console, Replaying, counted
+from headrace.cli.flag_groups import DAMAGED, TIMES_OF_LOGS
 from headrace.cli.flags import flag
-from headrace.cli.options.log import DAMAGED, TIMES_OF_LOGS
 from headrace.errors import UsageError
 from headrace.store.files.units import between
 

@@ -34,10 +34,9 @@ def run(options: Namespace, console: Console) -> int:
     """Remove segments, and print their lines and bytes."""
     from headrace.api.log.log import Log
     from headrace.cli.io.report import print_report
-    from headrace.cli.options.values import age_of
 
     removed = Log(options.directory).retain(
-        retain_age=age_of(options.retain_age),
+        retain_age=options.retain_age,
         retain_bytes=options.retain_bytes,
         before_line=options.before_line,
         dry_run=options.dry_run,

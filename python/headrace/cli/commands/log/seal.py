@@ -35,14 +35,14 @@ ARGUMENTS = (
 def run(options: Namespace, console: Console) -> int:
     """Compress segments, and print their bytes before and after."""
     from headrace.api.log.log import Log
+    from headrace.cli.io.inputs import threads_of
     from headrace.cli.io.report import print_report
-    from headrace.cli.options.values import age_of, threads_of
 
     with console.progress() as report, ending_cleanly():
         done = Log(options.directory).seal(
             codec=options.codec,
             level=options.level,
-            grace=age_of(options.grace),
+            grace=options.grace,
             keep_plain=options.keep_plain,
             threads=threads_of(options.threads),
             progress=report,

@@ -30,7 +30,7 @@ def run(options: Namespace, console: Console) -> int:
     from headrace.store.shards.shard_set import ShardSet
     from headrace.store.shards.vacuum.local import GRACE
 
-    grace = GRACE if options.grace is None else options.grace / 1000
+    grace = GRACE if options.grace is None else options.grace.total_seconds()
     gone = ShardSet(options.set).vacuum(grace)
     console.text("".join(f"{number}\n" for number in gone))
     return 0

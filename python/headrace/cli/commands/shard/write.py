@@ -64,10 +64,9 @@ def run(options: Namespace, console: Console) -> int:
     """Write the set and print the file that committed it."""
     from headrace.api.options import ShardOptions
     from headrace.api.shards.writer import ShardWriter
-    from headrace.cli.io.inputs import files, given, open_dataset, watching
+    from headrace.cli.io.inputs import files, given, open_dataset, threads_of, watching
     from headrace.cli.io.rejected import collecting
     from headrace.cli.io.results import policy
-    from headrace.cli.options.values import threads_of
     from headrace.store.shards.vacuum.local import GRACE
 
     if options.out is None:
@@ -89,7 +88,9 @@ def run(options: Namespace, console: Console) -> int:
                 "validate": not options.trusted,
                 "on_error": "abort" if chosen == "abort" else refused or "skip",
                 "threads": threads_of(options.threads),
-                "grace": GRACE if options.grace is None else options.grace / 1000,
+                "grace": GRACE
+                if options.grace is None
+                else options.grace.total_seconds(),
             },
         )
         with writer:
