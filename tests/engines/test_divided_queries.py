@@ -476,6 +476,12 @@ def test_the_strategy_of_a_join_that_no_task_can_hold(query, where):
             "elements are grouped by a key)",
         ),
         (
+            "$.rows().group_by(x).transform_values(@.sum(y))",
+            "tasks reduce their rows; the driver puts the results together (no stage needs "
+            "more than one row), and runs the rest of the query on the result; groups that take "
+            "more than --memory are merged by a shuffle of those that each task has made",
+        ),
+        (
             "$.rows().join(@users, on: x == x).count()",
             "tasks reduce their rows; the driver puts the results together (no stage needs "
             "more than one row); @users is read by every task if it is small, looked up by "

@@ -2,7 +2,8 @@
 
 import pickle
 from collections import defaultdict
-from dataclasses import astuple
+from dataclasses import astuple, replace
+from itertools import pairwise
 from typing import NamedTuple
 
 from headrace.engines.spark.query.task import TaskRun
@@ -10,11 +11,13 @@ from headrace.engines.spark.query.task_query import (
     Chunk,
     GroupShuffle,
     JoinShuffle,
+    MergeShuffle,
     SortShuffle,
     UniqueShuffle,
 )
 from headrace.engines.spark.shuffle.finish_task import ChunkMaker, Element
 from headrace.engines.spark.shuffle.group_task import GroupMaker, Member
+from headrace.engines.spark.shuffle.merge_task import GroupMerger
 from headrace.errors import HeadraceError
 from headrace.kernel.programs import SiftedRow, Sources, Stage, StreamQuery
 from headrace.kernel.rows import RowBatch
@@ -38,6 +41,9 @@ def in_process(query, tasks, tell):
 
 def shuffled_in_process(query, tasks):
     """Shuffle with Python's own sort and dictionaries."""
+    if isinstance(query.shuffle, MergeShuffle):
+        yield from merged_groups(query, tasks)
+        return
     rows = list(keyed_rows(query, tasks))
     match query.shuffle:
         case SortShuffle():
@@ -60,6 +66,31 @@ def shuffled_in_process(query, tasks):
             yield from given(query, behind, joins)
 
 
+def merged_groups(query, tasks):
+    """Yield what becomes of groups, merged one by one, in the order of their places."""
+    run, members = TaskRun(replace(query, output="groups")), defaultdict(list)
+    for task, fragments in enumerate(tasks):
+        for before, groups in run.groups(fragments):
+            firsts = memoryview(groups.firsts).cast("q")
+            for first, name, part in zip(
+                firsts, split(groups.names), split(groups.parts), strict=True
+            ):
+                members[name].append(Member(task, before + first, name, part))
+    merger, pieces = GroupMerger(query, query.shuffle), []
+    for each in members.values():
+        for member in each:
+            merger.merge([member])
+        pieces += merger.take()
+    for piece in sorted(pieces, key=lambda piece: piece[:4]):
+        yield 0, Chunk(0, 0, lines=piece.text, failure=piece.failure)
+
+
+def split(texts):
+    """Return texts that have been put one after the other."""
+    ends = memoryview(texts.ends).cast("i")
+    return [texts.data[start:end] for start, end in pairwise(ends)]
+
+
 def groups(query, plan, rows):
     """Yield the result of each group, in the order of their keys."""
     members = defaultdict(list)
@@ -68,7 +99,7 @@ def groups(query, plan, rows):
     made = []
     for each in members.values():
         made += GroupMaker(query, plan).pieces(each)
-    for piece in sorted(made, key=lambda piece: piece.failure is None):
+    for piece in sorted(made, key=lambda piece: piece.stage):
         yield 0, Chunk(0, 0, lines=piece.text, failure=piece.failure)
 
 

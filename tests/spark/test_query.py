@@ -420,3 +420,32 @@ def test_the_command_line(spark, tmp_path, capfdbinary):
 
 def test_the_default_master_tries_a_task_again():
     assert MASTER == "local[*,4]"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "$.rows().group(k, {n: count(), total: sum(x), ids: @.map(id).unique(), top: @.max_by(id).id})",
+        "$.rows().group(id, {n: count()}).sort(-n, id).take(5)",
+        "$.rows().group_by(id).transform_values({n: @.count(), last: @.last(2)})",
+        "$.rows().group(id, {n: 60 / (count() - 1)})",
+        "$.rows().count_by(if id > 60 then '7' else id)",
+    ],
+)
+def test_aggregates_beyond_the_memory_of_the_driver_by_a_shuffle(
+    spark, tmp_path, query
+):
+    for name, keys in (("a.jsonl", "aab"), ("b.jsonl", "bcd")):
+        rows = [
+            {"id": n * 7 % 90, "k": keys[n % 3], "x": n / 7 if n % 5 else None}
+            for n in range(600)
+        ]
+        lines = [json.dumps(row) for row in rows]
+        lines[300] = "{"
+        (tmp_path / name).write_text("\n".join(lines))
+    paths = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+    with headrace.open(paths, index=False) as dataset:
+        expected = outcome(dataset, query, on_error="skip")
+        where = {"engine": "spark", "master": HERE, "partition_bytes": 12_000}
+        divided = outcome(dataset, query, memory=2000, on_error="skip", **where)
+    assert divided == expected

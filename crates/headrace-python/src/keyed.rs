@@ -22,10 +22,23 @@ type Keyed<'py> = (
     usize,
     Bound<'py, PyBytes>,
     Bound<'py, PyBytes>,
-    (Bound<'py, PyBytes>, Bound<'py, PyBytes>),
-    (Bound<'py, PyBytes>, Bound<'py, PyBytes>),
+    PyTexts<'py>,
+    PyTexts<'py>,
     Vec<(Refused, bool)>,
 );
+
+/// Where texts end, and their bytes, as Arrow has them.
+pub(crate) type PyTexts<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
+
+pub(crate) fn buffers<'py>(py: Python<'py>, texts: &Texts) -> PyTexts<'py> {
+    (integers(py, &texts.ends), PyBytes::new(py, &texts.data))
+}
+
+/// 64-bit integers as Arrow has them.
+pub(crate) fn longs<'py>(py: Python<'py>, numbers: &[u64]) -> Bound<'py, PyBytes> {
+    let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+    PyBytes::new(py, &bytes)
+}
 
 /// Makes elements with keys of rows.
 #[pyclass(frozen, module = "headrace._native")]
@@ -85,13 +98,12 @@ impl KeyedRows {
         let keyed = self.keyed(py, batch)?;
         let offsets: Vec<u8> =
             keyed.offsets.iter().flat_map(|offset| offset.to_le_bytes()).collect();
-        let texts = |texts: &Texts| (integers(py, &texts.ends), PyBytes::new(py, &texts.data));
         Ok((
             keyed.positions.len(),
             integers(py, &keyed.positions),
             PyBytes::new(py, &offsets),
-            texts(&keyed.lines),
-            texts(&keyed.keys),
+            buffers(py, &keyed.lines),
+            buffers(py, &keyed.keys),
             keyed.refusals.into_iter().map(|(refusal, late)| (refused(refusal), late)).collect(),
         ))
     }

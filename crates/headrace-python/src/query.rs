@@ -12,11 +12,17 @@ use headrace_core::{
     rows::Row,
     value::{Kept, Tape, values_of, write_json},
 };
-use pyo3::{exceptions::PyValueError, prelude::*, types::PyBytes};
+use pyo3::{
+    exceptions::{PyOverflowError, PyValueError},
+    prelude::*,
+    pybacked::PyBackedBytes,
+    types::PyBytes,
+};
 
 use crate::{
     batch::RowBatch,
     error::KernelError,
+    keyed::{PyTexts, buffers, longs},
     signals::{self, Cancel},
     stage::{JoinTable, Stage},
 };
@@ -473,6 +479,45 @@ impl StreamQuery {
         merged.map_err(|fault| KernelError::new_err(("query", 0, fault.reason)))
     }
 
+    /// The groups so far, each by itself: how many elements came, and of each group how many of
+    /// them came before its first, its name and its part. This ends the run.
+    fn group_parts<'py>(&self, py: Python<'py>) -> PyResult<PyGroupParts<'py>> {
+        let run = self.taken()?;
+        let parts = py.detach(|| run.into_group_parts()).ok_or_else(too_large)?;
+        let (names, groups) = (buffers(py, &parts.names), buffers(py, &parts.parts));
+        Ok((parts.came, longs(py, &parts.firsts), names, groups))
+    }
+
+    /// Take in groups, each with the place of its first element; those of one name come in the
+    /// order of their places.
+    fn merge_groups(
+        &self,
+        py: Python<'_>,
+        places: Vec<u64>,
+        parts: Vec<PyBackedBytes>,
+    ) -> PyResult<()> {
+        let merged = py.detach(|| {
+            let mut lock = self.lock();
+            let Some(run) = lock.as_mut() else { return Ok(()) };
+            places
+                .into_iter()
+                .zip(&parts)
+                .try_for_each(|(place, part)| run.merge_group(place, part))
+        });
+        signals::raised()?;
+        merged.map_err(|fault| KernelError::new_err(("query", 0, fault.reason)))
+    }
+
+    /// The groups that were merged: the places of their first elements, and their texts, each an
+    /// array of keys and slots. The place and the reason of the first element whose name came with
+    /// two kinds, and of the first group that has no text. This ends the run.
+    fn merged_groups<'py>(&self, py: Python<'py>) -> PyResult<PyMergedGroups<'py>> {
+        let run = self.taken()?;
+        let merged = py.detach(|| run.into_merged_groups()).ok_or_else(too_large)?;
+        let (firsts, texts) = (longs(py, &merged.firsts), buffers(py, &merged.texts));
+        Ok((firsts, texts, merged.colliding, merged.failed))
+    }
+
     /// Count rows, and the lines that they gave, of a run like this one.
     fn absorb(&self, py: Python<'_>, counts: RowCounts, lines: u64) {
         let (rows, used, filtered, skipped, blank) = counts;
@@ -549,6 +594,17 @@ impl StreamQuery {
         let table = self.taken()?.into_table();
         table.map(JoinTable::new).ok_or_else(|| PyValueError::new_err("no table was filled"))
     }
+}
+
+/// How many elements came, the places, the names and the parts of groups.
+type PyGroupParts<'py> = (u64, Bound<'py, PyBytes>, PyTexts<'py>, PyTexts<'py>);
+
+/// The places and the texts of groups, and what is wrong with them, with its place.
+type PyMergedGroups<'py> =
+    (Bound<'py, PyBytes>, PyTexts<'py>, Option<(u64, String)>, Option<(u64, String)>);
+
+fn too_large() -> PyErr {
+    PyOverflowError::new_err("the groups take more than 2 GiB")
 }
 
 impl StreamQuery {

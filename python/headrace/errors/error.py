@@ -573,7 +573,10 @@ class MemoryExceededError(HeadraceError):
         """What to do about it."""
         if self.groups is None:
             return super().advice
-        return "raise memory (--memory), filter before it groups, or choose a key with fewer values"
+        return (
+            "raise memory (--memory), filter before it groups, choose a key with fewer values, or "
+            "let tasks of Spark merge them (--engine spark)"
+        )
 
 
 class MissingExtraError(HeadraceError, ImportError):

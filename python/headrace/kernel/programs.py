@@ -29,7 +29,9 @@ __all__ = [
     "Cancel",
     "Counts",
     "Frame",
+    "GroupParts",
     "JoinTable",
+    "MergedGroups",
     "Output",
     "Program",
     "Refused",
@@ -38,6 +40,7 @@ __all__ = [
     "Sources",
     "Stage",
     "StreamQuery",
+    "Texts",
     "available_threads",
     "refused_row",
 ]
@@ -61,6 +64,40 @@ best elements are held."""
 SlotCode: TypeAlias = tuple[str, int, tuple[bool, ...], str]
 """The kind of a slot, how many elements it holds, which of its keys fall, and the function of its
 numbers."""
+
+
+class Texts(NamedTuple):
+    """Arrow's buffers of texts: where each ends, 32 bits, beginning with 0; the bytes."""
+
+    ends: bytes
+    data: bytes
+
+
+class GroupParts(NamedTuple):
+    """Groups one by one, for a shuffle, in the order of the first element of each.
+
+    `came` is how many elements came, `firsts` how many of them came before each group, 64 bits
+    each. `names` tell groups apart; `parts` are for `StreamQuery.merge_groups`.
+    """
+
+    came: int
+    firsts: bytes
+    names: Texts
+    parts: Texts
+
+
+class MergedGroups(NamedTuple):
+    """Groups that were merged: the place of the first element of each, 64 bits, and its text.
+
+    A text is an array of the keys and one of the slots, or of a name and its count. `colliding` has the place of the first
+    element whose name came with two kinds, `failed` that of the first group with a slot without a
+    result, which has no text, each with the reason.
+    """
+
+    firsts: bytes
+    texts: Texts
+    colliding: tuple[int, str] | None
+    failed: tuple[int, str] | None
 
 
 class Program:
@@ -308,6 +345,23 @@ class StreamQuery(_BatchQuery[_native.StreamQuery]):
         if self.held > self.max_memory:
             raise self._too_much()
 
+    def group_parts(self) -> GroupParts:
+        """Return the groups of the rows one by one, for a run like this one to `merge_groups`."""
+        came, firsts, names, parts = self._native.group_parts()
+        return GroupParts(came, firsts, Texts(*names), Texts(*parts))
+
+    def merge_groups(self, places: Sequence[int], parts: Sequence[bytes]) -> None:
+        """Take in groups; those of one name come in the order of the places of their elements."""
+        with _finishing():
+            self._native.merge_groups(places, parts)
+        if self.held > self.max_memory:
+            raise self._too_much()
+
+    def merged_groups(self) -> MergedGroups:
+        """Return the groups that were merged."""
+        firsts, texts, colliding, failed = self._native.merged_groups()
+        return MergedGroups(firsts, Texts(*texts), colliding, failed)
+
     def absorb_arrived(self, others: Sequence[int]) -> None:
         """Count the elements that came to the stages of a query like this one."""
         self._native.absorb_arrived(others)
@@ -332,6 +386,11 @@ class StreamQuery(_BatchQuery[_native.StreamQuery]):
     def held(self) -> int:
         """How many bytes are held in all."""
         return self._held_before + self._native.held
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether the rows are reduced to groups."""
+        return self._native.groups is not None
 
     @property
     def elements(self) -> int:

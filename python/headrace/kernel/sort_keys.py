@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from headrace import _native
-from headrace.kernel.programs import Counts, refused_row
+from headrace.kernel.programs import Counts, Texts, refused_row
 from headrace.kernel.rows import END
 from headrace.kernel.values import MAX_DEPTH
 
@@ -19,13 +19,6 @@ if TYPE_CHECKING:
 
     from headrace.kernel.programs import Frame, Refused, Sources, Stage
     from headrace.kernel.rows import RowBatch
-
-
-class Texts(NamedTuple):
-    """Arrow's buffers of texts: where each ends, 32 bits, beginning with 0; the bytes."""
-
-    ends: bytes
-    data: bytes
 
 
 class KeyedElements(NamedTuple):

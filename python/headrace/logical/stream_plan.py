@@ -107,15 +107,27 @@ class Group:
 
 
 @record
+class MergedGroups:
+    """What a query makes of groups with slots, once a shuffle has merged these.
+
+    `behind` is its plan over the groups, each an array of keys and one of slots. Its elements are
+    objects of one entry if the result is one ``object`` of all entries.
+    """
+
+    behind: StreamPlan
+    gives: Literal["object", "elements"]
+
+
+@record
 class StreamPlan:
     """A query over all rows of `source`, or of the main one.
 
     `limit`: the number of elements that are needed. `prune`: elements that cannot be part of the
     answer are dropped. `rest`: runs on the result of the reduction, None if that is the answer.
-    `order` is the same as `rest` if that is a sort by keys, `group` if it begins with groups.
-    `slots`: those of a reduction to groups. `spread`: the answer is an array whose elements are
-    lines of output. `reverse`: rows are read from the last to the first. `offset`: where the step
-    that reduces the elements begins in the query.
+    `order` is the same as `rest` if that is a sort by keys, `group` if it begins with groups,
+    `merged` if it is about groups with `slots`. `spread`: the answer is an array whose elements
+    are lines of output. `reverse`: rows are read from the last to the first. `offset`: where the
+    step that reduces the elements begins in the query.
     """
 
     stages: tuple[Stage, ...]
@@ -128,6 +140,7 @@ class StreamPlan:
     prune: Prune | None = None
     order: Order | None = None
     group: Group | None = None
+    merged: MergedGroups | None = None
     slots: tuple[SlotShape, ...] = ()
     offset: int = 0
 

@@ -28,6 +28,7 @@ from headrace.logical.steps import (
 )
 from headrace.logical.stream_plan import (
     JoinStage,
+    MergedGroups,
     Order,
     Prune,
     Reduction,
@@ -51,6 +52,7 @@ from headrace.logical.stream_steps import (
     mentions_root,
     negated,
     sort_key,
+    steps_of_entry,
 )
 from headrace.record import replace
 
@@ -446,7 +448,8 @@ class _Planner:
         if step.name == "count_by" and not any(map(mentions_root, rest)):
             further = ast.Path(ast.Root(), tuple(rest)) if rest else None
             spread = bool(rest) and stream_steps(rest)
-            return replace(self._finish("count_by"), rest=further, spread=spread)
+            plan = replace(self._finish("count_by"), rest=further, spread=spread)
+            return replace(plan, merged=_merged_entries((), rest))
         whole = replace(step, args=(ast.Arg(ast.Current()),))
         return self._collect([whole, *rest])
 
@@ -474,6 +477,9 @@ class _Planner:
             self._finish(reduction),
             rest=ast.Path(ast.Root(), (*rows, *rest), span=step.span),
             spread=stream_steps([step, *rest]),
+            merged=_merged(_Planner(row_is_root=False).plan([*rows, *rest]))
+            if reduction == "group"
+            else None,
             slots=tuple(slot.shape for slot in slots),
         )
 
@@ -498,6 +504,7 @@ class _Planner:
             self._finish("group_by"),
             rest=ast.Path(ast.Root(), steps, span=step.span),
             spread=stream_steps([step, *rest]),
+            merged=_merged_entries((pairs,), groups.rest),
             slots=tuple(slot.shape for slot in groups.slots),
         )
 
@@ -552,6 +559,30 @@ class _Planner:
         if rest:
             test = ast.Path(test, tuple(rest))
         return replace(self._finish("collect"), limit=1, rest=test)
+
+
+def _merged_entries(
+    steps: Sequence[ast.Step], rest: Sequence[ast.Step]
+) -> MergedGroups | None:
+    """Plan the steps behind an object of groups, whose entries `steps` make."""
+    cut = steps_of_entry(rest)
+    if cut is None:
+        return None
+    of_entry, behind = cut
+    made: ast.Node = ast.Path(
+        ast.ArrayLiteral((ast.Root(),)), (*steps, ast.Method("from_pairs"), *of_entry)
+    )
+    if behind is None:
+        each = StreamStage("each", ast.ArrayLiteral((made,)))
+        return MergedGroups(StreamPlan((each,), "lines"), "object")
+    planner = _Planner(row_is_root=False)
+    return _merged(planner.plan_behind(StreamStage("each", made), behind))
+
+
+def _merged(plan: StreamPlan) -> MergedGroups | None:
+    """Return a plan over groups; None if it needs further sources."""
+    plain = all(isinstance(stage, StreamStage) for stage in plan.stages)
+    return MergedGroups(plan, "elements") if plain else None
 
 
 def _sort_keys(

@@ -149,12 +149,10 @@ def group_of(step: ast.Method, rest: Sequence[ast.Step]) -> Group | None:
         return None
     if any(map(mentions_root, rest)):
         return None
-    behind = 0
-    while behind < len(rest) and _maps_values(rest[behind]):
-        behind += 1
+    behind = _end_of_values(rest)
     gives: Literal["object", "elements"] = "object"
     if behind < len(rest):
-        if not any(is_call(rest[behind], name) for name in _OF_ENTRIES):
+        if not _gives_entries(rest[behind]):
             return None
         gives, behind = "elements", _end_of_elementwise(rest, behind + 1)
     each = ast.Path(ast.Root(), tuple(rest[:behind])) if behind else None
@@ -169,6 +167,37 @@ def group_of(step: ast.Method, rest: Sequence[ast.Step]) -> Group | None:
     path = ast.Path(key, (*name, ast.Index(0)))
     check = ast.Path(ast.Root(), (ast.Method("rows"), step))
     return Group(path, check, step.name == "index_by", each, gives, left)
+
+
+def steps_of_entry(
+    steps: Sequence[ast.Step],
+) -> tuple[Sequence[ast.Step], Sequence[ast.Step] | None] | None:
+    """Cut the steps behind an object of groups: those of each entry by itself, and the others.
+
+    The first ones make an array of one element of an entry. Without others they make an object.
+    None if a step needs all entries.
+    """
+    end = _end_of_values(steps)
+    if end == len(steps):
+        return steps, None
+    if is_call(steps[end], "len"):
+        return (*steps[:end], ast.Method("keys")), steps[end:]
+    if _gives_entries(steps[end]):
+        return steps[: end + 1], steps[end + 1 :]
+    return None
+
+
+def _end_of_values(steps: Sequence[ast.Step]) -> int:
+    """Return the end of the first steps that map the values of an object."""
+    end = 0
+    while end < len(steps) and _maps_values(steps[end]):
+        end += 1
+    return end
+
+
+def _gives_entries(step: ast.Step) -> bool:
+    """Whether a step makes an array of an object, of one element for each entry."""
+    return any(is_call(step, name) for name in _OF_ENTRIES)
 
 
 def _maps_values(step: ast.Step) -> bool:

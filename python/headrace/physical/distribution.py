@@ -360,6 +360,11 @@ def _sentence(plan: StreamPlan) -> str:
             )
     if plan.rest is not None and not isinstance(strategy, (Sorted, Grouped)):
         text += ", and runs the rest of the query on the result"
+    if isinstance(strategy, TaskParts) and plan.merged is not None:
+        text += (
+            "; groups that take more than --memory are merged by a shuffle of those that each "
+            "task has made"
+        )
     if needs_tail(plan):
         text += "; the driver reads only the end of seekable files"
     return text

@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from headrace.store.rows.demand import KeyFilter
 
 ALL_FIELDS = Lanes()
+
+ELEMENTS = ""
+"""The source name of a plan over elements that were made before: no file, no frame."""
+
 T = TypeVar("T")
 
 
@@ -112,13 +116,24 @@ class GroupPlan:
 
 
 @record
+class MergedPlan:
+    """What a query makes of groups that a shuffle has merged.
+
+    The fields are those of `headrace.logical.stream_plan.MergedGroups`.
+    """
+
+    behind: StreamPlan
+    gives: Literal["object", "elements"]
+
+
+@record
 class StreamPlan:
     """A stream query over `source`, or over the main source.
 
     The rows go through the stages and are reduced; `rest` runs on the result, and with `spread`
     the answer is an array whose elements are lines. With `prune`, only elements that can be part
-    of the answer are held. `order` is the same as `rest`, if that is a sort by keys, and `group`
-    if it begins with groups. `slots` are those of reductions to groups. `keys` are the keys of
+    of the answer are held. `order` is the same as `rest`, if that is a sort by keys, `group` if it
+    begins with groups, and `merged` if it is about groups with `slots`. `keys` are the keys of
     which rows must have one to pass the first stage.
     """
 
@@ -134,6 +149,7 @@ class StreamPlan:
     order: OrderPlan | None = None
     keys: KeyFilter | None = None
     group: GroupPlan | None = None
+    merged: MergedPlan | None = None
     slots: tuple[SlotShape, ...] = ()
     column: int = 1
     """The column of the query that errors of rows in the reduction name."""
@@ -441,6 +457,7 @@ class _Planner:
             None if plan.order is None else self._order(plan.order),
             self.found_by(of_stream(plan)),
             None if plan.group is None else self._group(plan.group),
+            None if plan.merged is None else self._merged(plan.merged),
             plan.slots,
             _column(plan.stages),
             self._query,
@@ -452,6 +469,10 @@ class _Planner:
         rest = None if group.rest is None else self.program(group.rest)
         key, check = self._code(group.key), self.program(group.check)
         return GroupPlan(key, check, group.last, each, group.gives, rest)
+
+    def _merged(self, merged: logical.MergedGroups) -> MergedPlan:
+        behind = self.stream(replace(merged.behind, source=ELEMENTS))
+        return MergedPlan(behind, merged.gives)
 
     def _order(self, order: logical.Order) -> OrderPlan:
         then = tuple(self._stage(stage) for stage in order.then)

@@ -277,8 +277,13 @@ impl Keyed {
 }
 
 impl Texts {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { ends: vec![0], ..Self::default() }
+    }
+
+    pub(super) fn push(&mut self, text: &[u8]) {
+        self.data.extend_from_slice(text);
+        self.end();
     }
 
     fn end(&mut self) {

@@ -48,6 +48,8 @@ pub use row_parser::Reading;
 pub use row_query::{Counts, Output, Refusal, RowQuery, Writing};
 pub use sorted_lines::SortedLines;
 pub use stages::{Join, Stage, Stages};
-pub use stream_query::{Obstacle, Prune, Reduction, Slot, StreamCounts, StreamQuery};
+pub use stream_query::{
+    GroupParts, MergedGroups, Obstacle, Prune, Reduction, Slot, StreamCounts, StreamQuery,
+};
 pub use sum::Sum;
 pub use zip::{More, Partners};

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from headrace.engines.query.report import RunReport
 from headrace.engines.query.scan import (
-    ELEMENTS,
     QueryInput,
     Scanner,
     Sharing,
@@ -26,6 +25,7 @@ from headrace.kernel.rows import rows_of
 from headrace.kernel.values import DEEPEST
 from headrace.logical.steps import union
 from headrace.physical.query_plan import (
+    ELEMENTS,
     JoinPlan,
     PlainStage,
     RowPlan,
@@ -274,7 +274,7 @@ class QueryRun:
             return [
                 result
                 if plan.rest is None
-                else self._of_reduced(plan, plan.rest, result)
+                else self.of_reduced(plan, plan.rest, result)
                 for plan, result in zip(plans, results, strict=True)
             ]
 
@@ -286,7 +286,8 @@ class QueryRun:
 
             raise failed_rows.of_reduction(self, plan, error) from None
 
-    def _of_reduced(self, plan: StreamPlan, rest: Program, reduced: bytes) -> bytes:
+    def of_reduced(self, plan: StreamPlan, rest: Program, reduced: bytes) -> bytes:
+        """Return the answer of the rest of a plan, which runs on the reduced rows."""
         depth = self.options.max_depth + plan.result_depth
         try:
             return rest.evaluate(reduced, depth, self._sources)

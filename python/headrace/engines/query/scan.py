@@ -19,7 +19,7 @@ from headrace.errors import (
     RowFailedError,
     UnusableTableError,
 )
-from headrace.physical.query_plan import RowPlan, ValuePlan
+from headrace.physical.query_plan import ELEMENTS, RowPlan, ValuePlan
 from headrace.record import field, mutable_record, record, replace
 from headrace.store.rows.demand import NoKeyRows
 from headrace.store.rows.row_file import RowFile
@@ -73,9 +73,6 @@ _LEAST_BYTES = 4 << 20
 
 _BATCHES_HERE = 12
 """The number of batches of a source that is read in order before threads are started."""
-
-ELEMENTS = ""
-"""The source name of a plan over elements that were made before: no file, no frame."""
 
 
 @record

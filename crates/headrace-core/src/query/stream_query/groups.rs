@@ -10,7 +10,10 @@ use bumpalo::Bump;
 use hashbrown::HashTable;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::{Accumulator, Slot};
+use super::{
+    Accumulator, Slot,
+    group_parts::{GroupParts, MergedGroups},
+};
 use crate::{
     query::{
         Fault,
@@ -239,31 +242,16 @@ impl Groups {
             if at > 0 {
                 out.push(b',');
             }
-            let name = group.name(&self.texts);
             if counts {
-                write_string(&String::from_utf8_lossy(name), &mut out);
+                write_string(&String::from_utf8_lossy(group.name(&self.texts)), &mut out);
                 out.push(b':');
                 if let Some(Accumulator::Count(count)) = states.next() {
                     write_int(i64::try_from(count).unwrap_or(i64::MAX), &mut out);
                 }
                 continue;
             }
-            out.push(b'[');
-            if self.naming == Naming::Values {
-                out.extend_from_slice(group.keys(&self.texts));
-            } else {
-                out.push(b'[');
-                write_string(&String::from_utf8_lossy(name), &mut out);
-                out.push(b']');
-            }
-            out.extend_from_slice(b",[");
-            for (at, state) in states.by_ref().take(self.slots.len()).enumerate() {
-                if at > 0 {
-                    out.push(b',');
-                }
-                state.write_json(&mut out)?;
-            }
-            out.extend_from_slice(b"]]");
+            group.begin(self.naming, &self.texts, &mut out);
+            write_states(states.by_ref().take(self.slots.len()), &mut out)?;
         }
         out.push(if counts { b'}' } else { b']' });
         Ok(out)
@@ -271,25 +259,59 @@ impl Groups {
 
     /// How many elements came, the first name that collides, and all groups with their slots.
     pub(super) fn into_bytes(self) -> Vec<u8> {
-        let mut bytes = self.came.to_le_bytes().to_vec();
-        match &self.colliding {
-            None => write_part(&[], &mut bytes),
-            Some(Colliding { came, name, kinds: (one, other) }) => {
-                let kinds = [*one as u8, *other as u8];
-                write_part(&[&kinds[..], &came.to_le_bytes(), name].concat(), &mut bytes);
-            }
+        let mut bytes = begin_part(self.came, self.colliding.as_ref(), 0);
+        let mut states = self.states.into_iter();
+        for group in self.found {
+            let states = states.by_ref().take(self.slots.len());
+            group.write(group.came, &self.texts, states, &mut bytes);
+        }
+        bytes
+    }
+
+    /// Each group by itself, as it can be merged with those of the same name elsewhere.
+    pub(super) fn into_parts(self) -> GroupParts {
+        let mut parts = GroupParts::new(self.came);
+        let mut states = self.states.into_iter();
+        for group in self.found {
+            let name = group.name(&self.texts);
+            let colliding = self.colliding.as_ref().filter(|colliding| colliding.name == name);
+            let mut bytes = begin_part(0, colliding, group.came);
+            let states = states.by_ref().take(self.slots.len());
+            group.write(0, &self.texts, states, &mut bytes);
+            parts.push(group.came, name, &bytes);
+        }
+        parts
+    }
+
+    /// Take in one group of [`Self::into_parts`], whose first element stands at a place.
+    pub(super) fn merge_part(&mut self, place: u64, part: &[u8]) -> Option<Result<(), Fault>> {
+        self.came = place;
+        self.merge(part)
+    }
+
+    /// The array of the keys and the slots of each group by itself, or of its name and its count.
+    pub(super) fn into_merged(self) -> MergedGroups {
+        let mut merged = MergedGroups::new();
+        if let Some(Colliding { came, name, kinds: (one, other) }) = &self.colliding {
+            let fault = numbers::colliding(&String::from_utf8_lossy(name), *one, *other);
+            merged.colliding = Some((*came, fault.reason));
         }
         let mut states = self.states.into_iter();
         for group in self.found {
-            bytes.push(group.kind as u8);
-            bytes.extend_from_slice(&group.came.to_le_bytes());
-            write_part(group.name(&self.texts), &mut bytes);
-            write_part(group.keys(&self.texts), &mut bytes);
-            for state in states.by_ref().take(self.slots.len()) {
-                write_part(&state.into_part(), &mut bytes);
+            let mut text = Vec::new();
+            let mut states = states.by_ref().take(self.slots.len()).collect::<Vec<_>>().into_iter();
+            let written = if self.naming == Naming::Counts {
+                write_pair(group.name(&self.texts), states.next(), &mut text)
+            } else {
+                group.begin(self.naming, &self.texts, &mut text);
+                write_states(states, &mut text)
+            };
+            match written {
+                Ok(()) => merged.push(group.came, &text),
+                Err(fault) => merged.fail(group.came, fault.reason),
             }
         }
-        bytes
+        merged
     }
 
     /// Add what [`Self::into_bytes`] gave of elements behind these; `None` for other bytes.
@@ -333,11 +355,56 @@ impl Group {
         &texts[self.start..self.name]
     }
 
+    /// Append it, as [`Groups::merge`] reads it.
+    fn write(
+        &self,
+        came: u64,
+        texts: &[u8],
+        states: impl Iterator<Item = Accumulator>,
+        bytes: &mut Vec<u8>,
+    ) {
+        bytes.push(self.kind as u8);
+        bytes.extend_from_slice(&came.to_le_bytes());
+        write_part(self.name(texts), bytes);
+        write_part(self.keys(texts), bytes);
+        for state in states {
+            write_part(&state.into_part(), bytes);
+        }
+    }
+
+    /// Append the beginning of an array of its keys and its slots, up to these.
+    fn begin(&self, naming: Naming, texts: &[u8], out: &mut Vec<u8>) {
+        out.push(b'[');
+        if naming == Naming::Values {
+            out.extend_from_slice(self.keys(texts));
+        } else {
+            out.push(b'[');
+            write_string(&String::from_utf8_lossy(self.name(texts)), out);
+            out.push(b']');
+        }
+        out.push(b',');
+    }
+
     /// As they were written where the group first came.
     fn keys<'t>(&self, texts: &'t [u8]) -> &'t [u8] {
         let start = if self.end > self.name { self.name } else { self.start };
         &texts[start..self.end]
     }
+}
+
+/// The beginning of a part: how many elements came, and the first name that collides, whose place
+/// counts from `first` on.
+fn begin_part(came: u64, colliding: Option<&Colliding>, first: u64) -> Vec<u8> {
+    let mut bytes = came.to_le_bytes().to_vec();
+    match colliding {
+        None => write_part(&[], &mut bytes),
+        Some(Colliding { came, name, kinds: (one, other) }) => {
+            let kinds = [*one as u8, *other as u8];
+            let place = (came - first).to_le_bytes();
+            write_part(&[&kinds[..], &place, name].concat(), &mut bytes);
+        }
+    }
+    bytes
 }
 
 fn kind_of(byte: u8) -> Option<Kind> {
@@ -347,6 +414,31 @@ fn kind_of(byte: u8) -> Option<Kind> {
 fn split_number(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let (number, rest) = bytes.split_first_chunk()?;
     Some((u64::from_le_bytes(*number), rest))
+}
+
+/// Append the slots of a group and the end of its array.
+fn write_states(states: impl Iterator<Item = Accumulator>, out: &mut Vec<u8>) -> Result<(), Fault> {
+    out.push(b'[');
+    for (at, state) in states.enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        state.write_json(out)?;
+    }
+    out.extend_from_slice(b"]]");
+    Ok(())
+}
+
+/// Append an array of a name and the count of its elements.
+fn write_pair(name: &[u8], count: Option<Accumulator>, out: &mut Vec<u8>) -> Result<(), Fault> {
+    out.push(b'[');
+    write_string(&String::from_utf8_lossy(name), out);
+    out.push(b',');
+    if let Some(count) = count {
+        count.write_json(out)?;
+    }
+    out.push(b']');
+    Ok(())
 }
 
 fn write_keys<'r>(

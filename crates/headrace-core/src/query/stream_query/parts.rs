@@ -70,9 +70,11 @@ impl State {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use crate::{
         json::Limits,
-        query::{Reading, Reduction, Slot, StreamQuery, Watch},
+        query::{GroupParts, MergedGroups, Reading, Reduction, Slot, StreamQuery, Texts, Watch},
         rows::Row,
     };
 
@@ -190,6 +192,77 @@ mod tests {
             }
             assert_eq!(merged.finish().unwrap(), whole, "cut at {cut}");
         }
+    }
+
+    fn texts(texts: &Texts) -> Vec<&[u8]> {
+        let ends: Vec<_> = texts.ends.iter().map(|end| usize::try_from(*end).unwrap()).collect();
+        ends.windows(2).map(|span| &texts.data[span[0]..span[1]]).collect()
+    }
+
+    /// The groups of parts of the rows, merged name by name, in the order of their places.
+    fn merged_one_by_one(parts: &[GroupParts], begin: impl Fn() -> StreamQuery) -> MergedGroups {
+        let mut members = BTreeMap::<_, Vec<_>>::new();
+        for (part, groups) in (0_u64..).zip(parts) {
+            let groups = groups
+                .firsts
+                .iter()
+                .zip(texts(&groups.names).into_iter().zip(texts(&groups.parts)));
+            for (first, (name, group)) in groups {
+                members.entry(name.to_vec()).or_default().push((part * 100 + first, group));
+            }
+        }
+        let mut merged = begin();
+        for (place, group) in members.into_values().flatten() {
+            merged.merge_group(place, group).unwrap();
+        }
+        merged.into_merged_groups().unwrap()
+    }
+
+    #[test]
+    fn groups_that_are_merged_one_by_one_are_those_of_all_rows() {
+        for cut in 0..=ELEMENTS.len() {
+            let parts: Vec<_> = [&ELEMENTS[..cut], &ELEMENTS[cut..]]
+                .map(|rows| in_groups(Reduction::Group, rows).into_group_parts().unwrap())
+                .into();
+            let merged = merged_one_by_one(&parts, || in_groups(Reduction::Group, &[]));
+            let mut found: Vec<_> = merged.firsts.iter().zip(texts(&merged.texts)).collect();
+            found.sort_unstable();
+            let groups: Vec<_> = found.into_iter().map(|(_, text)| text).collect();
+            let json = [b"[", groups.join(&b',').as_slice(), b"]"].concat();
+            assert_eq!(String::from_utf8(json).unwrap(), GROUPS, "cut at {cut}");
+            assert_eq!((merged.colliding, merged.failed), (None, None));
+        }
+    }
+
+    #[test]
+    fn the_first_key_of_another_kind_has_its_place_in_merged_groups() {
+        let rows = ["\"1\"", "2", "1", "\"2\"", "true", "\"true\""];
+        let whole = run(Reduction::CountBy, &rows).finish().unwrap_err();
+        for cut in 0..=rows.len() {
+            let parts: Vec<_> = [&rows[..cut], &rows[cut..]]
+                .map(|rows| run(Reduction::CountBy, rows).into_group_parts().unwrap())
+                .into();
+            let merged = merged_one_by_one(&parts, || run(Reduction::CountBy, &[]));
+            let (place, reason) = merged.colliding.unwrap();
+            assert_eq!(reason, whole.reason, "cut at {cut}");
+            let expected = if cut > 2 { 2 } else { 100 + 2 - cut as u64 };
+            assert_eq!(place, expected, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn the_first_group_with_a_slot_without_a_result_has_its_place() {
+        let mixed = [r#"[["a"],[1]]"#, r#"[["b"],[1]]"#, r#"[["b"],["x"]]"#, r#"[["a"],["y"]]"#];
+        let begin = || run(Reduction::Group, &[]).in_slots(vec![Slot::Min]);
+        let mut first = begin();
+        for (number, content) in (0..).zip(mixed) {
+            first.row(Row::new(number, 0, content.as_bytes())).unwrap();
+        }
+        let merged = merged_one_by_one(&[first.into_group_parts().unwrap()], begin);
+        let (place, reason) = merged.failed.unwrap();
+        assert_eq!(place, 0);
+        assert!(reason.contains("min"), "{reason}");
+        assert!(merged.firsts.is_empty());
     }
 
     #[test]

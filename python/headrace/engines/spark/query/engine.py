@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.engines.query.run import (
     ALL_LINES,
@@ -29,6 +29,11 @@ from headrace.engines.spark.query.joins import (
     reads_here,
     task_query,
 )
+from headrace.engines.spark.query.merged_groups import (
+    group_query,
+    lines_of_groups,
+    value_of_groups,
+)
 from headrace.engines.spark.query.run import (
     PARTITION_BYTES,
     SparkRun,
@@ -42,6 +47,7 @@ from headrace.engines.spark.query.shuffles import (
     sorted_lines,
     value_of_shuffle,
 )
+from headrace.errors import MemoryExceededError
 from headrace.kernel.programs import Counts
 from headrace.kernel.rows import RowBatch
 from headrace.physical.distribution import (
@@ -140,6 +146,8 @@ def _lines(spark: SparkRun, plan: StreamPlan, form: LineForm) -> Iterator[bytes]
             read_right_sides(spark, plan)
             query = task_query(spark, "lines", (plan,))
             return _task_lines(spark, replace(query, form=form))
+        case TaskParts() if plan.merged is not None:
+            return _lines_of_groups(spark, plan, form)
         case Sorted() | Grouped() as strategy:
             return _shuffled_lines(spark, plan, strategy, form)
         case Unique() | Joined() as strategy if (
@@ -252,12 +260,69 @@ def _task_values(
     spark: SparkRun, plans: Sequence[StreamPlan], *, again: bool = False
 ) -> list[bytes]:
     """Return the values of plans whose rows tasks reduce; `again`: bad rows are reported."""
+    reduced = _reduced_by_tasks(spark, plans, again=again)
+    if isinstance(reduced, _TooMany):
+        return [value_of_groups(spark, plans[0], reduced.size)]
+    return spark.run.finish(plans, reduced)
+
+
+def _lines_of_groups(
+    spark: SparkRun, plan: StreamPlan, form: LineForm
+) -> Iterator[bytes]:
+    """Yield the lines of a plan about groups with aggregates."""
+    reduced = _reduced_by_tasks(spark, [plan])
+    if isinstance(reduced, _TooMany):
+        yield from lines_of_groups(spark, plan, reduced.size, form)
+    else:
+        (value,) = spark.run.finish([plan], reduced)
+        yield from lines_of_value(value, plan, form)
+
+
+class _TooMany(NamedTuple):
+    """Groups that are more than the driver holds; `size` is how many bytes tasks have sent."""
+
+    size: int
+
+
+def _reduced_by_tasks(
+    spark: SparkRun, plans: Sequence[StreamPlan], *, again: bool = False
+) -> list[StreamQuery] | _TooMany:
+    """Return the queries of plans with the merged parts of all tasks."""
     for plan in plans:
         read_right_sides(spark, plan)
+    if len(plans) == 1 and plans[0].merged is not None:
+        return _merged_groups(spark, plans[0])
     run = spark.run
     queries = [run.reducing_query(replace(plan, stages=())) for plan in plans]
     _merge(spark, queries, task_query(spark, "parts", plans), again=again)
-    return run.finish(plans, queries)
+    return queries
+
+
+def _merged_groups(spark: SparkRun, plan: StreamPlan) -> list[StreamQuery] | _TooMany:
+    """Merge the groups of tasks, as far as they fit into memory; all rows are read and reported."""
+    report, query, size = spark.run.report, group_query(spark, plan), 0
+    merging = spark.run.reducing_query(replace(plan, stages=()))
+    full: MemoryExceededError | None = None
+    is_distrusted = False
+    for placed in spark.chunks(query, spark.counted_order(query)):
+        (part,) = placed.chunk.parts
+        size += len(part)
+        is_distrusted |= placed.is_distrusted
+        if full is None:
+            try:
+                merging.merge(part)
+            except MemoryExceededError as error:
+                full = error
+                # The memory of the groups so far is free again.
+                merging = spark.run.reducing_query(replace(plan, stages=()))
+        report.read += placed.chunk.counts
+        spark.report_chunk(placed)
+    if full is None:
+        return [merging]
+    if is_distrusted:
+        # Tasks cannot read a file whose table does not fit.
+        raise full
+    return _TooMany(size)
 
 
 def _merge(
@@ -272,7 +337,11 @@ def _merge(
     for placed in spark.chunks(query, order, early=plan.limit is not None):
         chunk, taken = placed.chunk, queries[0].elements
         for merging, part in zip(queries, chunk.parts, strict=True):
-            merging.merge(part)
+            try:
+                merging.merge(part)
+            except MemoryExceededError as error:
+                # An error that counts groups names Spark, which cannot help here.
+                raise MemoryExceededError(error.limit) from None
             report.watch_memory(merging)
         done = all(each.done for each in queries)
         chunks: Iterable[Chunk] = [chunk]

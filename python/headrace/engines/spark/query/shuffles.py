@@ -11,7 +11,6 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from headrace.engines.query.run import lines_of_value
-from headrace.engines.query.scan import ELEMENTS
 from headrace.engines.spark.query.joins import (
     choice_of,
     read_right_sides,
@@ -32,11 +31,12 @@ from headrace.engines.spark.query.task_query import (
     UniqueShuffle,
 )
 from headrace.engines.spark.shuffle.key_sample import bounds, merged
+from headrace.errors import QueryFailedError
 from headrace.kernel.programs import Counts
 from headrace.kernel.rows import RowBatch, rows_of
 from headrace.physical.distribution import Joined, Unique, are_local
 from headrace.physical.joins import left_keys_first
-from headrace.physical.query_plan import PlainStage, StreamPlan
+from headrace.physical.query_plan import ELEMENTS, PlainStage, StreamPlan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -88,10 +88,10 @@ def sorted_lines(
     if form.limit == 0:
         return iter(())
     keys = merged([survey.sample for survey in surveys])
-    parts = _parts(spark, sum(survey.size for survey in surveys))
+    parts = partitions_of(spark, sum(survey.size for survey in surveys))
     shuffle = SortShuffle(tuple(bounds(keys, parts)))
-    chunks = _run_shuffle(spark, query, shuffle)
-    return _first_lines((chunk.lines for _, chunk in chunks), form.limit)
+    chunks = run_shuffle(spark, query, shuffle)
+    return first_lines((chunk.lines for _, chunk in chunks), form.limit)
 
 
 def grouped_lines(
@@ -105,8 +105,8 @@ def grouped_lines(
     surveys = _survey_elements(spark, query)
     if surveys is None:
         return None
-    parts = _parts(spark, sum(survey.size for survey in surveys))
-    chunks = _run_shuffle(spark, query, GroupShuffle(group, parts))
+    parts = partitions_of(spark, sum(survey.size for survey in surveys))
+    chunks = run_shuffle(spark, query, GroupShuffle(group, parts))
     # A failure comes before all groups.
     first = next(chunks, (0, Chunk(0, 0)))[1]
     if first.failure is not None:
@@ -114,12 +114,16 @@ def grouped_lines(
         return None
     texts = chain([first.lines], (chunk.lines for _, chunk in chunks))
     if group.gives == "object":
-        return _as_object(texts)
+        return as_object(texts)
     if group.rest is not None:
-        value = _rest_of_groups(spark, group.rest, texts)
+        try:
+            value = _rest_of_groups(spark, group.rest, texts)
+        except QueryFailedError:
+            # The place in the query that it names depends on how the query is cut.
+            return None
         return lines_of_value(value, plan, form)
-    wanted = texts if form.nulls else map(_without_nulls, texts)
-    return _first_lines(wanted, form.limit)
+    wanted = texts if form.nulls else map(without_nulls, texts)
+    return first_lines(wanted, form.limit)
 
 
 def _rest_of_groups(spark: SparkRun, rest: Program, texts: Iterable[bytes]) -> bytes:
@@ -164,7 +168,7 @@ def shuffle_by_key(
     surveyed, query, shuffle = shuffled
     return ShuffleResult(
         surveyed.rows,
-        _run_shuffle(spark, replace(query, form=form), shuffle),
+        run_shuffle(spark, replace(query, form=form), shuffle),
         left if behind is None else replace(left, stages=()),
     )
 
@@ -179,7 +183,7 @@ def _shuffle_unique(
     surveyed = _survey_left(spark, first, key, behind)
     if surveyed is None or surveyed.side.failed or surveyed.side.late:
         return None
-    parts = _parts(spark, surveyed.side.size)
+    parts = partitions_of(spark, surveyed.side.size)
     return surveyed, surveyed.side.query, UniqueShuffle(parts, behind)
 
 
@@ -212,7 +216,7 @@ def _shuffle_join(
         placed, row = left.failed
         key = replace(key, stop=(placed.number, row.refused.row))
     tasks = tuple(tuple(order.fragments_of(task)) for task in order.partitions)
-    parts = _parts(spark, left.size + others.size)
+    parts = partitions_of(spark, left.size + others.size)
     shuffle = JoinShuffle(join, other, tasks, parts, behind)
     return surveyed, replace(query, key=key), shuffle
 
@@ -283,7 +287,7 @@ def _can_join(
 # Elements that come out
 
 
-def _run_shuffle(
+def run_shuffle(
     spark: SparkRun, query: TaskQuery, shuffle: Shuffle
 ) -> Iterator[tuple[int, Chunk]]:
     """Yield the chunks of a shuffle; the tasks are those of the survey, up to a stop."""
@@ -298,7 +302,7 @@ def _run_shuffle(
     return spark.run_tasks(replace(query, output="shuffle", shuffle=shuffle), tasks)
 
 
-def _parts(spark: SparkRun, size: int) -> int:
+def partitions_of(spark: SparkRun, size: int) -> int:
     """Return the number of partitions for this many bytes of elements."""
     return min(max(-(-size // spark.partition_bytes), 1), MOST_TASKS)
 
@@ -396,7 +400,7 @@ def _count(
     spark.run.report.count(None, counts, [result.rows.skipped(place)])
 
 
-def _as_object(entries: Iterable[bytes]) -> Iterator[bytes]:
+def as_object(entries: Iterable[bytes]) -> Iterator[bytes]:
     """Yield one line, in pieces, of entries that each begin with a comma."""
     begun = False
     for text in entries:
@@ -406,12 +410,13 @@ def _as_object(entries: Iterable[bytes]) -> Iterator[bytes]:
     yield b"}\n" if begun else b"{}\n"
 
 
-def _without_nulls(lines: bytes) -> bytes:
+def without_nulls(lines: bytes) -> bytes:
+    """Return lines that are not null."""
     kept = lines.splitlines(keepends=True)
     return b"".join(line for line in kept if line != b"null\n")
 
 
-def _first_lines(texts: Iterable[bytes], limit: int | None) -> Iterator[bytes]:
+def first_lines(texts: Iterable[bytes], limit: int | None) -> Iterator[bytes]:
     """Yield the first lines of texts, up to a limit."""
     for text in texts:
         count = text.count(b"\n")

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from headrace.engines.spark.query.task_query import Chunk
     from headrace.engines.spark.shuffle.key_sample import KeySample
-    from headrace.kernel.programs import Refused
+    from headrace.kernel.programs import Refused, Texts
     from headrace.kernel.rows import RowBatch
-    from headrace.kernel.sort_keys import KeyedElements, KeyedRows, Texts
+    from headrace.kernel.sort_keys import KeyedElements, KeyedRows
 
 
 _BRACE = ord("{")

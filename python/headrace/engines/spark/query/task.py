@@ -6,13 +6,14 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from headrace.engines.query import failed_rows
 from headrace.engines.query.report import RunReport
 from headrace.engines.query.run import ProvenIndexes, begin
 from headrace.engines.query.scan import QueryInput, counts_up_to_refusal, together
 from headrace.engines.rows.fragment import rows_of
 from headrace.engines.spark.query.survey_task import SurveyedRows
 from headrace.engines.spark.query.task_query import Chunk, JoinKey, RefusedRow
-from headrace.errors import HeadraceError, UnusableTableError
+from headrace.errors import HeadraceError, QueryFailedError, UnusableTableError
 from headrace.kernel.programs import Counts, RowQuery, StreamQuery
 from headrace.physical.query_plan import QueryPlan, RowPlan, StreamPlan
 from headrace.store.rows.row_file import BATCH_BYTES, BATCH_ROWS, row_file
@@ -21,13 +22,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from headrace.engines.spark.query.task_query import TaskQuery
-    from headrace.kernel.programs import Refused
+    from headrace.kernel.programs import GroupParts, Refused
     from headrace.kernel.rows import RowBatch
     from headrace.kernel.sort_keys import KeyedElements, KeyedRows
     from headrace.physical.fragment import Fragment
 
 CHUNK_BYTES = 1 << 20
 """A chunk ends when it holds this many bytes."""
+
+GROUP_BYTES = 8 << 20
+"""A chunk ends when its groups take this many bytes: rows of a group in it are sent once."""
+
+_REDUCED = ("parts", "groups")
 
 MOST_REFUSED = 1000
 """A chunk ends when it has this many refused rows."""
@@ -191,6 +197,26 @@ class TaskRun:
             compact=key.compact,
         )
 
+    def groups(self, fragments: Iterable[Fragment]) -> Iterator[tuple[int, GroupParts]]:
+        """Yield the groups of fragments, with how many elements came before them."""
+        before = 0
+        for chunk in self.run(fragments):
+            if chunk.failure is not None:
+                raise chunk.failure
+            assert chunk.groups is not None
+            yield before, chunk.groups
+            before += chunk.groups.came
+
+    def of_reduction(self, plan: StreamPlan, reason: str) -> QueryFailedError:
+        """Return the error of the reduction of a plan."""
+        return failed_rows.of_reduction(
+            self._run, plan, QueryFailedError("", 0, reason)
+        )
+
+    def of_rest(self, plan: StreamPlan, error: QueryFailedError) -> QueryFailedError:
+        """Return the error of what runs on the reduction of a plan."""
+        return failed_rows.of_rest(self._run, plan, error)
+
     def reducing_query(self, plan: StreamPlan) -> StreamQuery:
         """Return the query that reduces elements to one value."""
         return self._run.reducing_query(plan)
@@ -259,7 +285,7 @@ class _QueriedRows:
             yield self.chunk
             self.chunk = self.chunk.next()
             self._held = 0
-            if self._output == "parts":
+            if self._output in _REDUCED:
                 self.begin()
 
     def end(self) -> None:
@@ -273,11 +299,12 @@ class _QueriedRows:
             skipped = left - counted.filtered - counted.blank
             counted = Counts(left, 0, counted.filtered, skipped, counted.blank)
         chunk.counts = counted
+        streams = [query for query in self._queries if isinstance(query, StreamQuery)]
         if self._output == "parts":
-            streams = (
-                query for query in self._queries if isinstance(query, StreamQuery)
-            )
             chunk.parts = tuple(query.part() for query in streams)
+        elif self._output == "groups":
+            (groups,) = streams
+            chunk.groups = groups.group_parts()
 
     def _counts(self) -> Counts:
         if self._queries and self._aborts and self.chunk.refused:
@@ -302,13 +329,16 @@ class _QueriedRows:
 
     def _is_full(self) -> bool:
         # Reductions to a number do not grow.
-        held = sum(
-            query.held for query in self._queries if isinstance(query, StreamQuery)
-        )
+        streams = [query for query in self._queries if isinstance(query, StreamQuery)]
+        held = sum(query.held for query in streams)
+        has_groups = any(query.has_groups for query in streams)
         chunk = self.chunk
         return (
             len(chunk.lines) >= CHUNK_BYTES
-            or (self._output == "parts" and held >= CHUNK_BYTES)
+            or (
+                self._output in _REDUCED
+                and held >= (GROUP_BYTES if has_groups else CHUNK_BYTES)
+            )
             or len(chunk.refused) >= MOST_REFUSED
         )
 

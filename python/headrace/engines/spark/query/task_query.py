@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from headrace.engines.query.options import QueryOptions
     from headrace.engines.spark.query.survey_task import Survey
     from headrace.errors import HeadraceError
-    from headrace.kernel.programs import Refused
+    from headrace.kernel.programs import GroupParts, Refused
     from headrace.physical.fragment import Fragment
     from headrace.physical.query_plan import GroupPlan, JoinPlan, RowPlan, StagePlan
     from headrace.store.files.source import Source
     from headrace.store.index.key_scan import Proven
     from headrace.store.rows.row_file import RowOptions
 
-Output: TypeAlias = Literal["lines", "parts", "rows", "survey", "shuffle"]
-"""What tasks make of their rows: lines of output, reduced parts, the rows that are needed,
-counts and a sample of their keys, or elements for a shuffle."""
+Output: TypeAlias = Literal["lines", "parts", "groups", "rows", "survey", "shuffle"]
+"""What tasks make of their rows: lines of output, reduced parts, groups one by one, the rows that
+are needed, counts and a sample of their keys, or elements for a shuffle."""
 
 RowPlace: TypeAlias = tuple[int, int]
 """The number of a fragment, and of a row in it."""
@@ -101,7 +101,24 @@ class GroupShuffle:
     buckets: int
 
 
-Shuffle: TypeAlias = "SortShuffle | UniqueShuffle | JoinShuffle | GroupShuffle"
+@dataclass(frozen=True, slots=True)
+class MergeShuffle:
+    """Groups of tasks merged by their names, in the order in which these first come.
+
+    A merged group goes through `stages`, which are local to it. With `one_object`, its elements
+    are objects of one entry, which are put together. With `fails_first`, all elements are the
+    answer, so the first that fails comes before all others.
+    """
+
+    stages: tuple[bytes, ...]
+    buckets: int
+    one_object: bool
+    fails_first: bool
+
+
+Shuffle: TypeAlias = (
+    "SortShuffle | UniqueShuffle | JoinShuffle | GroupShuffle | MergeShuffle"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +183,7 @@ class Chunk:
     counts: Counts = Counts()  # noqa: RUF009, frozen
     lines: bytes = b""
     parts: tuple[bytes, ...] = ()
+    groups: GroupParts | None = None
     sifted: list[SiftedRow] = field(default_factory=list)
     refused: list[RefusedRow] = field(default_factory=list)
     failure: HeadraceError | None = None

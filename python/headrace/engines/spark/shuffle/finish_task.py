@@ -11,11 +11,11 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from headrace.engines.query.scan import ELEMENTS
 from headrace.engines.spark.query.task import TaskRun
 from headrace.engines.spark.query.task_query import Chunk, RefusedRow
 from headrace.kernel.programs import Counts, Refused
 from headrace.kernel.rows import RowBatch
+from headrace.physical.query_plan import ELEMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

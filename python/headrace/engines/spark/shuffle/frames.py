@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from headrace.engines.spark.shuffle.join_task import JoinElements
 
 SCHEMA = "task bigint, number bigint, key binary, line binary"
-GROUPED = "task bigint, number bigint, place bigint, text binary, failure binary"
+GROUPED = (
+    "stage int, task bigint, number bigint, place bigint, text binary, failure binary"
+)
 
 MapInArrow: TypeAlias = "Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]"
 
@@ -100,13 +102,13 @@ def grouped_lines(frame: DataFrame, grouping: MapInArrow, buckets: int) -> DataF
     """Return the groups of rows with one key, in the order of the first rows of the keys.
 
     `grouping` receives the rows of each key in input order, and returns the columns `GROUPED`,
-    in small rows. Rows with a failure come first.
+    in small rows. Rows of a lower stage come first.
     """
     divided = frame.repartition(buckets, "key")
     divided = divided.sortWithinPartitions("key", "task", "number")
     made = divided.mapInArrow(grouping, GROUPED)
     # Few groups may begin in the first task and have all rows, so parts are found by a sample.
-    order = [F.col("failure").isNull(), "task", "number", "place"]
+    order = ["stage", "task", "number", "place"]
     return made.repartitionByRange(buckets, *order).sortWithinPartitions(*order)
 
 

@@ -42,9 +42,10 @@ class Piece(NamedTuple):
     """A part of the text of a group: the place of the group, and its own place in that.
 
     The first piece of an entry of an object begins with a comma. A group that fails has one
-    piece, the error.
+    piece, the error. Pieces of a lower `stage` come first.
     """
 
+    stage: int
     task: int
     number: int
     place: int
@@ -75,9 +76,9 @@ class GroupMaker:
         texts = self._texts(name, first.line, lines)
         try:
             for place, text in enumerate(texts):
-                yield Piece(first.task, first.number, place, text)
+                yield Piece(1, first.task, first.number, place, text)
         except HeadraceError as error:
-            yield Piece(first.task, first.number, 0, b"", error)
+            yield Piece(0, first.task, first.number, 0, b"", error)
 
     def _checked(self, first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
         """Yield elements of a group; raise if the type of a key differs from that of the first."""

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from headrace.kernel.sort_keys import KeyedElements, Texts
+    from headrace.kernel.programs import Texts
+    from headrace.kernel.sort_keys import KeyedElements
 
 
 def keyed_columns(task: int, before: int, keyed: KeyedElements) -> dict[str, pa.Array]:

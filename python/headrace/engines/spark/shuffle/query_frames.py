@@ -7,7 +7,7 @@ driver.
 from __future__ import annotations
 
 import pickle
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -21,6 +21,7 @@ from headrace.engines.spark.query.task_query import (
     Chunk,
     GroupShuffle,
     JoinShuffle,
+    MergeShuffle,
     SortShuffle,
     UniqueShuffle,
 )
@@ -34,7 +35,8 @@ from headrace.engines.spark.shuffle.frames import (
 )
 from headrace.engines.spark.shuffle.group_task import GroupMaker, Member, Piece
 from headrace.engines.spark.shuffle.join_task import JoinElements
-from headrace.engines.spark.shuffle.key_columns import integers, keyed_columns
+from headrace.engines.spark.shuffle.key_columns import integers, keyed_columns, texts
+from headrace.engines.spark.shuffle.merge_task import GroupMerger
 from headrace.engines.spark.shuffle.stage_task import PassStages
 from headrace.engines.spark.tasks.run import numbered
 from headrace.engines.spark.tasks.task import NumberedTask, Task, shared
@@ -58,6 +60,7 @@ _ELEMENT = ("task", "number", *_PLACE)
 _FAILURE = ("reason", "column", "at")
 _ARROW_GROUPED = pa.schema(
     [
+        ("stage", "int32"),
         ("task", "int64"),
         ("number", "int64"),
         ("place", "int64"),
@@ -74,6 +77,12 @@ def shuffled(
     spark: SparkSession, query: TaskQuery, tasks: Sequence[Sequence[Fragment]]
 ) -> DataFrame:
     """Return the frame of the chunks of a shuffle, in their order."""
+    if isinstance(query.shuffle, MergeShuffle):
+        grouped = PartialGroups(replace(query, output="groups"), tasks)
+        parts = numbered(spark, len(tasks)).mapInArrow(grouped, SCHEMA)
+        merging = MergeGroups(query, query.shuffle)
+        merged = grouped_lines(parts, merging, query.shuffle.buckets)
+        return merged.mapInArrow(chunks_of_pieces, _CHUNKS)
     keyed = numbered(spark, len(tasks)).mapInArrow(KeyElements(query, tasks), _KEYED)
     match query.shuffle:
         case SortShuffle(bounds):
@@ -114,8 +123,8 @@ def shuffled(
             lines = keyed.select("task", "number", "key", "line")
             made = grouped_lines(lines, grouping, buckets)
             return made.mapInArrow(chunks_of_pieces, _CHUNKS)
-        case None:
-            raise AssertionError("nothing is shuffled")
+        case MergeShuffle() | None:
+            raise AssertionError("no elements are shuffled")
 
 
 def _codes(plan: StreamPlan) -> tuple[bytes, ...]:
@@ -192,11 +201,7 @@ class MakeGroups(Task):
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Make pieces of the groups of a partition."""
-        members = (
-            member
-            for batch in batches
-            for member in map(Member._make, zip(*_lists(batch), strict=True))
-        )
+        members = (member for batch in batches for member in _members(batch))
         held, size = list[Piece](), 0
         for piece in GroupMaker(self.query, self.plan).pieces(members):
             held.append(piece)
@@ -207,8 +212,9 @@ class MakeGroups(Task):
         yield _pieces(held)
 
 
-def _lists(batch: pa.RecordBatch) -> list[list[object]]:
-    return [batch.column(name).to_pylist() for name in Member._fields]
+def _members(batch: pa.RecordBatch) -> list[Member]:
+    columns = [batch.column(name).to_pylist() for name in Member._fields]
+    return list(map(Member._make, zip(*columns, strict=True)))
 
 
 def _pieces(pieces: Sequence[Piece]) -> pa.RecordBatch:
@@ -226,14 +232,73 @@ def _pieces(pieces: Sequence[Piece]) -> pa.RecordBatch:
     )
 
 
+@dataclass(frozen=True)
+class PartialGroups(NumberedTask):
+    """Makes groups of the rows of each task, one by one, before a shuffle."""
+
+    query: TaskQuery
+    tasks: Sequence[Sequence[Fragment]]
+    job: str = field(default_factory=lambda: uuid4().hex)
+
+    def run(self, task: int) -> Iterator[pa.RecordBatch]:
+        """Yield the groups of one task."""
+        run = shared(self.job, lambda: TaskRun(self.query))
+        for before, groups in run.groups(self.tasks[task]):
+            count = len(groups.firsts) // 8
+            firsts = pa.Array.from_buffers(
+                pa.int64(), count, [None, pa.py_buffer(groups.firsts)]
+            )
+            yield pa.record_batch(
+                {
+                    "task": pa.repeat(pa.scalar(task, "int64"), count),
+                    "number": pc.add(firsts, before),
+                    "key": texts(groups.names, count),
+                    "line": texts(groups.parts, count),
+                }
+            )
+
+
+@dataclass(frozen=True)
+class MergeGroups(Task):
+    """Merges groups that are sorted by their names and places."""
+
+    query: TaskQuery
+    shuffle: MergeShuffle
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Make pieces of the merged groups of a partition."""
+        merger, open_name = GroupMerger(self.query, self.shuffle), None
+        for batch in batches:
+            if not batch.num_rows:
+                continue
+            names = batch.column("key")
+            # The last group may go on in the next batch.
+            last = pc.index(names, names[-1]).as_py()
+            if last or names[0].as_py() != open_name:
+                merger.merge(_members(batch.slice(0, last)))
+                yield _pieces(merger.take())
+            merger.merge(_members(batch.slice(last)))
+            open_name = names[-1].as_py()
+        yield _pieces(merger.take())
+
+
 def chunks_of_pieces(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Put pieces of groups into chunks, in their order; a failure has its own chunk."""
     for batch in batches:
-        lines = b"".join(batch.column("text").to_pylist())
-        for failure in batch.column("failure").drop_null().to_pylist():
-            yield _chunk(0, Chunk(0, 0, failure=pickle.loads(failure)))
-        if lines:
-            yield _chunk(0, Chunk(0, 0, lines=lines))
+        failures = batch.column("failure")
+        start = 0
+        for at in pc.indices_nonzero(failures.is_valid()).to_pylist():
+            yield from _lines(batch.slice(start, at - start))
+            failure = pickle.loads(failures[at].as_py())
+            yield _chunk(0, Chunk(0, 0, failure=failure))
+            start = at + 1
+        yield from _lines(batch.slice(start))
+
+
+def _lines(pieces: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    lines = b"".join(pieces.column("text").to_pylist())
+    if lines:
+        yield _chunk(0, Chunk(0, 0, lines=lines))
 
 
 def chunks_of_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
