@@ -28,15 +28,13 @@ from headrace.store.log.read.consumers import (
     ActiveConsumer,
     Checkpoints,
 )
-from headrace.store.log.read.damage import SkippedLines
 from headrace.store.log.read.follow import POLL, Follower, Gone, poll_forever
-from headrace.store.log.read.reader import LogReader
+from headrace.store.log.read.reader import LogReader, SkippedLines
+from headrace.store.log.read.sources import warn_of_uncommitted
 from headrace.store.log.read.time_range import blocks_between, first_between
-from headrace.store.log.read.uncommitted import warn_of_uncommitted
 from headrace.store.log.report.check import Checked, check_log
 from headrace.store.log.report.stats import LogStats, log_stats
-from headrace.store.log.write.compaction import packing_options
-from headrace.store.log.write.full_segments import Compressed, remove
+from headrace.store.log.write.compaction import Compressed, packing_options, remove
 from headrace.store.log.write.offline import compress_all, last_bytes, offline
 from headrace.store.log.write.retention import Removed, retention
 

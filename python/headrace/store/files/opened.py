@@ -112,7 +112,7 @@ class OpenedFile:
         elif source.codec == "none" and _PARTS in source.path:
             self._compare_blocks(keeping)
         if source.segment is not None and source.segment.rows:
-            from headrace.store.log.read.checked_lines import checked
+            from headrace.store.log.read.sources import checked
 
             size = self.size if self.codec == "none" else None
             self.data = checked(self.source, source.segment, self.data, size)

@@ -125,6 +125,19 @@ class LogLock:
         self._file.close()
 
 
+def is_locked(names: LogNames) -> bool:
+    """Whether a process holds the lock of a log; false if that is unknown."""
+    with suppress(OSError):
+        descriptor = files.open_to_read(names.lock)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(descriptor)
+    return False
+
+
 def _opened(flags: int, path: str, _flags: int) -> int:
     return system.calls.open(Path(path), flags)
 

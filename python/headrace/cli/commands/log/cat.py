@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
     from headrace.cli.io.pipe_drain import TakenOutput
     from headrace.store.log.read.consumers import ActiveConsumer
-    from headrace.store.log.read.damage import SkippedLines
-    from headrace.store.log.read.reader import Block, LogReader
+    from headrace.store.log.read.reader import Block, LogReader, SkippedLines
 
 ABOUT = """\
 Prints all records in the order in which they were appended. A log whose last writer crashed is
@@ -60,7 +59,7 @@ ARGUMENTS = (
 
 def run(options: Namespace, console: Console) -> int:
     """Print the records."""
-    from headrace.store.log.read.damage import SkippedLines
+    from headrace.store.log.read.reader import SkippedLines
 
     _check(options)
     reader = _opened(options, console)

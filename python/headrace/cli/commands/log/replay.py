@@ -53,8 +53,8 @@ ARGUMENTS = (
 def run(options: Namespace, console: Console) -> int:
     """Print the records of all logs."""
     from headrace.api.log.recovery import open_recovered
-    from headrace.store.log.read.damage import SkippedLines
     from headrace.store.log.read.partitions import find_partitions
+    from headrace.store.log.read.reader import SkippedLines
     from headrace.store.log.read.replay import Player, ReplayRange
 
     speed = _speed(options.speed)

@@ -14,7 +14,7 @@ import struct
 import threading
 from bisect import bisect_right
 from collections import OrderedDict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from headrace.errors import (
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
     from headrace.kernel.log import Fault, LogEntry
     from headrace.store.log.manifest import Active, Manifest
-    from headrace.store.log.read.damage import SkippedLines
 
 _MOST_OPEN = 32
 """The number of segments whose files stay open."""
@@ -469,3 +468,28 @@ def _some(entries: bytes, end: int) -> bytes:
     ends = [each for (each,) in _END.iter_unpack(entries)]
     count = bisect_right(ends, end)
     return entries[: max(count, 1) * ENTRY_BYTES]
+
+
+@dataclass(slots=True)
+class SkippedLines:
+    """The number of skipped lines, and the fault of the first.
+
+    Threads that read several logs may share it.
+    """
+
+    lines: int = 0
+    first: LogDamagedError | None = None
+    _mutex: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def note(self, lines: int, error: LogDamagedError) -> None:
+        """Count more lines."""
+        with self._mutex:
+            self.lines += lines
+            self.first = self.first or error
+
+    def __str__(self) -> str:
+        if self.first is None:
+            return "nothing was skipped"
+        many = "1 line that is" if self.lines == 1 else f"{self.lines:,} lines that are"
+        was = "was" if self.lines == 1 else "were"
+        return f"{many} damaged {was} skipped; {self.first.what}"

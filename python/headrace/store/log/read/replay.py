@@ -2,6 +2,10 @@
 
 `Player.poll` looks once and never waits. A *schedule* decides which times have come: it
 begins with the first line, and runs `speed` times as fast as the clock.
+
+Several logs are merged by time, then by log, then by line. The time of a line is the latest
+one of its log up to the line, so that a log whose times go back keeps its order. Threads read
+the logs ahead, and the core merges them; the result does not depend on either.
 """
 
 from __future__ import annotations
@@ -9,21 +13,21 @@ from __future__ import annotations
 import json
 import os
 import time
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from headrace.errors import UsageError
+from headrace.kernel.log import LogMerge
 from headrace.store.files.units import EARLIEST, LATEST, Between
-from headrace.store.log.read.merge import MergedLogs
 from headrace.store.log.read.reader import LogReader
 from headrace.store.log.read.time_range import blocks_between, ranges_between
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from headrace.store.log.read.damage import SkippedLines
-    from headrace.store.log.read.merge import Piece
     from headrace.store.log.read.partitions import Partition
+    from headrace.store.log.read.reader import Block, SkippedLines
 
 MANY_ROWS = 1 << 16
 
@@ -188,3 +192,72 @@ class Player:
 
 def _as_json(name: str) -> bytes:
     return json.dumps(os.fsencode(name).decode(errors="replace")).encode()
+
+
+_BYTES_AT_ONCE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some lines, with their origins if requested.
+
+    `key` is the time of the last line; `next_key` that of the next line, if it is later
+    than the requested time. At the end there are no lines, and no next one.
+    """
+
+    data: bytes
+    rows: int
+    picks: bytes
+    key: int | None
+    next_key: int | None
+
+
+class MergedLogs:
+    """Several logs, each as an iterator of blocks of lines.
+
+    Lines are unchanged, or with `names` JSON objects that have their origin.
+    """
+
+    def __init__(
+        self,
+        logs: Sequence[Iterator[Block]],
+        *,
+        picked: bool = False,
+        names: list[bytes] | None = None,
+        threads: int = 2,
+    ) -> None:
+        self._logs = logs
+        self._merge = LogMerge(len(logs), picked=picked, names=names)
+        self._pool = ThreadPoolExecutor(threads) if threads else None
+        self._ahead: list[Future[Block | None] | None] = [
+            self._begin(log) for log in logs
+        ]
+
+    def _begin(self, log: Iterator[Block]) -> Future[Block | None] | None:
+        return None if self._pool is None else self._pool.submit(next, log, None)
+
+    def next(self, key: int, rows: int) -> Piece:
+        """Return the next lines with keys up to `key`, in pieces."""
+        while True:
+            data, count, picks, last, (why, what) = self._merge.next(
+                key, rows, _BYTES_AT_ONCE
+            )
+            if count or why != "wants":
+                later = what if why == "later" else None
+                return Piece(data, count, picks, last, later)
+            # Only after the lines in memory were yielded: it may fail.
+            self._feed(what)
+
+    def _feed(self, number: int) -> None:
+        future = self._ahead[number]
+        block = next(self._logs[number], None) if future is None else future.result()
+        if block is None:
+            self._merge.end(number)
+            return
+        self._merge.give(number, block.entries, block.data)
+        self._ahead[number] = self._begin(self._logs[number])
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)

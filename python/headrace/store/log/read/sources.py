@@ -1,16 +1,21 @@
 """Log as sources: its segments in order, each pinned to the lines that are committed now.
 
 A line without an entry is never read. Lines that recovery would still index after a crash
-are not read either: this writes nothing.
+are not read either, with a warning: this writes nothing. Every line is compared with its entry
+when it is read, so a changed line is an error here, as it is for `LogReader`, and never a row.
 """
 
 from __future__ import annotations
 
+import warnings
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.errors import (
+    HeadraceError,
+    HeadraceWarning,
     LogDamagedError,
     LogFileMissingError,
     SourceChangedError,
@@ -21,12 +26,14 @@ from headrace.store.files.source import Segment, Source, local_file
 from headrace.store.log import files
 from headrace.store.log import manifest as manifests
 from headrace.store.log.entries import committed_now
+from headrace.store.log.lock import is_locked
 from headrace.store.log.manifest import Sealed
 from headrace.store.log.names import LogNames, lost_manifest
 from headrace.store.log.read.time_range import known_span
-from headrace.store.log.read.uncommitted import warn_of_uncommitted
 
 if TYPE_CHECKING:
+    from headrace.kernel.log import Place
+    from headrace.kernel.rows import File
     from headrace.store.files.units import Between
     from headrace.store.log.manifest import Active, Manifest
 
@@ -179,3 +186,50 @@ def _last(
         times=times,
     )
     return Source(path, "file", "none", place.end, mtime_ns, ends, segment=known)
+
+
+def checked(source: Source, segment: Segment, data: File, size: int | None) -> File:
+    """Return `data` such that every line is compared with its entry when it is read.
+
+    `data` is the lines themselves, of `size` bytes, or compressed and read only in order
+    with None. The index must have entries for as many rows, and as many bytes.
+    """
+    index_path = LogNames(Path(source.location).parent).index(segment.base)
+    try:
+        with reading(str(index_path)):
+            index = files.open_file(index_path)
+    except SourceNotFoundError:
+        if not is_still_there(source):
+            raise gone(source) from None
+        raise LogFileMissingError(str(index_path), 0, "it is missing") from None
+    place = segment.salt, segment.file_number, segment.base
+    with reading(source.location):
+        lines = data.checked(index, place, segment.rows, size is not None)
+    if size is not None and segment.growing and size > (lines.checked_size or 0):
+        return lines  # there are more lines after them
+    if size not in (None, lines.checked_size):
+        reason = f"its lines have {size} bytes, but should have {lines.checked_size}"
+        raise LogDamagedError(source.location, 0, reason)
+    return lines
+
+
+def warn_of_uncommitted(names: LogNames, mark: Place) -> None:
+    """Warn about bytes after the last committed line, unless a writer is active.
+
+    A power failure can destroy the entries of acknowledged lines, which recovery rebuilds; while
+    a writer is active, bytes without entries are its unfinished work. `mark` is the place up to
+    which the last segment is durable according to the manifest.
+    """
+    if is_locked(names):
+        return
+    with suppress(HeadraceError, OSError):
+        # A writer may just have committed them and closed the log.
+        end = committed_now(names, mark).end
+        length = files.size_of(names.data(mark.base)) - end
+        if length > 0:
+            warnings.warn(
+                f"{names.text}: the last {length} bytes are not committed, and not read; "
+                "`headrace log recover` brings back the lines in them, if there are any",
+                HeadraceWarning,
+                stacklevel=2,
+            )

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
     from headrace.store.files.units import Between
     from headrace.store.log.manifest import Active
-    from headrace.store.log.read.damage import SkippedLines
-    from headrace.store.log.read.reader import Block, LogReader
+    from headrace.store.log.read.reader import Block, LogReader, SkippedLines
 
 _ENTRIES_AT_ONCE = 1024
 

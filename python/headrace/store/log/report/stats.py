@@ -16,9 +16,9 @@ from headrace.kernel.values import InvalidJsonError, parse
 from headrace.store.log import files
 from headrace.store.log import manifest as manifests
 from headrace.store.log.entries import committed_now
+from headrace.store.log.lock import is_locked
 from headrace.store.log.names import LogNames
 from headrace.store.log.read.consumers import Checkpoints
-from headrace.store.log.read.uncommitted import is_locked
 
 if TYPE_CHECKING:
     import os
