@@ -34,9 +34,9 @@ from headrace.store.log.read.sources import warn_of_uncommitted
 from headrace.store.log.read.time_range import blocks_between, first_between
 from headrace.store.log.report.check import Checked, check_log
 from headrace.store.log.report.stats import LogStats, log_stats
-from headrace.store.log.write.compaction import Compressed, packing_options, remove
-from headrace.store.log.write.offline import compress_all, last_bytes, offline
-from headrace.store.log.write.retention import Removed, retention
+from headrace.store.log.write.compaction import Compressed, packing_options
+from headrace.store.log.write.retention import Removed, remove, retention
+from headrace.store.log.write.upkeep import compress_all, last_bytes, offline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -1,16 +1,17 @@
-"""Compression of one full segment.
+"""Compression of one full segment, beside a writer and without one.
 
 The compressed file is a file of blocks like any other shard. It replaces the plain file
 only when it is durable and was read back: every line is compared with the checksum in its
 entry, and all of them with the digest of the plain file. The manifest decides which file is
-the segment; the plain file is removed after that. The index does not change.
+the segment; the plain file is removed after that, and a crash in between leaves a file that
+the next recovery removes. The index does not change.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.errors import DamagedLineError, LogDamagedError, UsageError
 from headrace.kernel.checksum import digest
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from headrace.kernel.rows import File
     from headrace.store.log.manifest import Manifest, Sealed
     from headrace.store.log.names import LogNames
+    from headrace.store.log.write.appender import SegmentAppender
+    from headrace.store.log.write.upkeep import OfflineLog
     from headrace.store.shards.options import PackOptions
 
 _PIECE = 4 << 20
@@ -73,55 +76,77 @@ def plain_segments(
     ]
 
 
+FullSegments: TypeAlias = "SegmentAppender | OfflineLog"
+"""The owner of the manifest of a log: its writer, or a command that holds the lock."""
+
+
 @dataclass(slots=True)
-class PackedFile:
-    """A compressed copy of a segment, complete and durable, under a temporary name."""
+class Compressed:
+    """Segments that were compressed, and the reasons why others could not be."""
 
-    names: LogNames
-    segment: Sealed
-    """The entry of the compressed segment in the manifest."""
+    segments: list[Sealed] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
 
-    temporary: Path
+    @property
+    def lines(self) -> int:
+        """The number of their lines."""
+        return sum(segment.rows for segment in self.segments)
 
-    def name(self) -> None:
-        """Rename it to its final name, durably. The plain file is still the segment."""
-        path = self.names.directory / self.segment.name
-        system.calls.rename(self.temporary, path)
-        system.calls.sync_directory(self.names.directory)
+    @property
+    def bytes_before(self) -> int:
+        """The bytes of their lines."""
+        return sum(segment.bytes for segment in self.segments)
 
-    def discard_unnamed(self) -> None:
-        """Remove it unless it has its final name: the manifest may name it then."""
-        if self.temporary.exists():
-            with suppress(OSError):
-                system.calls.unlink(self.temporary)
+    @property
+    def bytes_after(self) -> int:
+        """The bytes of their files now."""
+        return sum(segment.bytes_on_disk for segment in self.segments)
+
+    def as_fields(self) -> dict[str, object]:
+        """Return the numbers as plain data."""
+        return {
+            "segments": len(self.segments),
+            "lines": self.lines,
+            "bytes_before": self.bytes_before,
+            "bytes_after": self.bytes_after,
+        }
 
 
-def pack(
-    names: LogNames,
-    salt: int,
+def compress(
+    log: FullSegments,
     segment: Sealed,
     options: PackOptions,
     progress: Callable[[int], object],
-) -> PackedFile:
-    """Compress a segment, and compare the result with the plain file.
+) -> Sealed | None:
+    """Replace the plain file of a segment by a compressed one; None if it was removed.
 
     `progress` is called with the number of bytes done, and may raise to cancel.
     """
-    plain = names.data(segment.base)
-    codec = options.compression.codec
+    names, codec = log.names, options.compression.codec
     path = names.packed(segment.base, codec)
     temporary = temporary_name(path)
     try:
         with system.closing(system.calls.create(temporary)) as descriptor:
+            plain = names.data(segment.base)
             shard = _write(descriptor, plain, segment, options, progress)
             system.calls.sync_data(descriptor)
-        _refuse_other_lines(names, salt, segment, temporary, shard, codec)
-    except BaseException:
-        with suppress(OSError):
-            system.calls.unlink(temporary)
-        raise
-    packed = Packed(codec, shard.bytes, shard.digest)
-    return PackedFile(names, replace(segment, packed=packed), temporary)
+        packed = Packed(codec, shard.bytes, shard.digest)
+        _refuse_other_lines(names, log.manifest.salt, segment, temporary, packed)
+        made = replace(segment, packed=packed)
+        with log.changing():
+            if segment not in log.manifest.segments:
+                return None
+            system.calls.rename(temporary, path)
+            system.calls.sync_directory(names.directory)
+            manifest = log.manifest.with_packed(made)
+            log.put(manifest, "a segment could not be compressed")
+    finally:
+        # Under its final name the file stays: the manifest may name it.
+        if temporary.exists():
+            with suppress(OSError):
+                system.calls.unlink(temporary)
+    system.calls.unlink(names.data(segment.base))
+    return made
 
 
 def _write(
@@ -172,19 +197,18 @@ def _refuse_other_lines(
     salt: int,
     segment: Sealed,
     written: Path,
-    shard: Shard,
-    codec: str,
+    packed: Packed,
 ) -> None:
     """Raise unless a compressed file decodes to exactly the lines of its segment."""
     plain, index_path = names.data(segment.base), names.index(segment.base)
     with reading(str(index_path)):
         index = files.open_file(index_path)
-    decoded = open_packed(written, codec)
+    decoded = open_packed(written, packed.codec)
     with reading_lines(str(written)):
         size = decoded.stat()[0]
         same = digest(decoded, size) == digest(files.open_file(plain), size)
         stored = files.open_file(written)
-        same = same and digest(stored, shard.bytes) == shard.digest
+        same = same and digest(stored, packed.bytes) == packed.digest
         header = Header(segment.file_number, segment.base, salt)
         place, fault = verify(
             index, decoded, size, header.place, segment.rows, fresh_clock()

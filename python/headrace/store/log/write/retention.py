@@ -10,7 +10,8 @@ from __future__ import annotations
 import errno
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING
 
 from headrace.errors import UsageError
 from headrace.kernel.log import ENTRY_BYTES, HEADER_BYTES
@@ -19,13 +20,11 @@ from headrace.store.files.units import parse_duration, parse_size
 from headrace.store.log.recover.leftovers import files_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from datetime import timedelta
 
     from headrace.store.log.manifest import Manifest, Sealed
-    from headrace.store.log.names import LogNames
-
-T = TypeVar("T")
+    from headrace.store.log.write.compaction import FullSegments
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +121,15 @@ class Removed:
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
-def on_full_disk(names: LogNames, gone: Sequence[Sealed], save: Callable[[], T]) -> T:
-    """Save a manifest without the segments that are `gone`, even on a full disk.
+def _save_without(log: FullSegments, gone: Sequence[Sealed]) -> None:
+    """Save the manifest without the segments that are `gone`, even on a full disk.
 
     The manifest must be durable before lines are removed, and may not fit. The index of a
     segment follows from its lines, so the indexes of the `gone` segments are removed first
     to make room; after a crash at that moment recovery builds them again.
     """
+    without = log.manifest.without(len(gone))
+    save = partial(log.put, without, "segments could not be removed")
     for segment in gone:
         try:
             return save()
@@ -136,13 +137,20 @@ def on_full_disk(names: LogNames, gone: Sequence[Sealed], save: Callable[[], T])
             if error.errno not in _FULL:
                 raise
         with suppress(FileNotFoundError):
-            system.calls.unlink(names.index(segment.base))
+            system.calls.unlink(log.names.index(segment.base))
     return save()
 
 
-def remove_files(names: LogNames, bases: Sequence[int]) -> None:
-    """Remove the files of segments that the manifest no longer names, durably."""
-    for path in files_of(names, bases):
-        if path.exists():
-            system.calls.unlink(path)
-    system.calls.sync_directory(names.directory)
+def remove(log: FullSegments, retention: Retention, now: int) -> Removed:
+    """Remove the segments that retention does not keep, and what earlier runs left of some."""
+    with log.changing():
+        gone = retention.expired(log.manifest, log.last_bytes, now)
+        if gone:
+            _save_without(log, gone)
+    if bases := log.manifest.removing:
+        for path in files_of(log.names, bases):
+            if path.exists():
+                system.calls.unlink(path)
+        system.calls.sync_directory(log.names.directory)
+        log.removed(bases)
+    return Removed(gone)

@@ -36,8 +36,8 @@ from headrace.store.log.names import LogNames, is_log
 from headrace.store.log.recover.recovery import recover
 from headrace.store.log.report.metrics import writer_metrics
 from headrace.store.log.write.appender import Pending, SegmentAppender
-from headrace.store.log.write.background import BackgroundUpkeep
 from headrace.store.log.write.rotation import Rotation
+from headrace.store.log.write.upkeep import BackgroundUpkeep
 from headrace.store.rows.record_line import NoRecordError, line_of
 
 if TYPE_CHECKING:
