@@ -7,7 +7,7 @@ import pytest
 
 import headrace
 from headrace.errors import HeadraceWarning, LogDamagedError, TornTailError
-from headrace.store.log.recover import index_rebuild
+from headrace.store.log.recover import indexes
 from headrace.store.log.report.check import check_log
 from headrace.store.log.report.dump import dumped_index
 from tests.fault.logs import everything
@@ -213,8 +213,8 @@ class TestTheIndex:
             seen.append((place.rows, rows))
             return real(index, data, size, place, rows, clock)
 
-        real = index_rebuild.verify
-        monkeypatch.setattr(index_rebuild, "verify", verify)
+        real = indexes.verify
+        monkeypatch.setattr(indexes, "verify", verify)
         assert len(headrace.Log(directory).recover().actions) == 1
         assert seen == [(10_000 - 64, 10_000), (10_000, 10_000)]
         assert len(headrace.Log(directory)) == 10_002

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from headrace.api.options import ReplayOptions
     from headrace.store.log.backup.backup import BackedUp, Verified
-    from headrace.store.log.recover.index_rebuild import TailPolicy
+    from headrace.store.log.recover.indexes import TailPolicy
     from headrace.store.log.recover.report import Report
 
 

@@ -14,7 +14,7 @@ from headrace.errors import (
 from headrace.store.log.lock import LogLock
 from headrace.store.log.names import LogNames, is_log
 from headrace.store.log.read.reader import LogReader
-from headrace.store.log.recover.index_rebuild import RecoveryOptions
+from headrace.store.log.recover.indexes import RecoveryOptions
 from headrace.store.log.recover.recovery import recover
 from headrace.store.log.recover.report import Action, Report
 

@@ -20,7 +20,7 @@ from headrace.store.log.manifest import (
     RecordLimits,
     Timing,
 )
-from headrace.store.log.recover.index_rebuild import TAILS, RecoveryOptions, TailPolicy
+from headrace.store.log.recover.indexes import TAILS, RecoveryOptions, TailPolicy
 from headrace.store.log.write.compaction import packing_options
 from headrace.store.log.write.retention import Removed, retention
 from headrace.store.log.write.rotation import Rotation, SegmentState

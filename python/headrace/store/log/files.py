@@ -2,7 +2,8 @@
 
 A log has regular files only. A symbolic link, a FIFO or a device in the place of one is an
 error wherever it is opened: the log neither follows a link out of its directory nor waits
-for a pipe.
+for a pipe. Lines are read as one plain file, compressed or not: offsets count decompressed
+bytes, as the index does, so a reader of the index does not depend on how lines are stored.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ import stat
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from headrace.errors import LogDamagedError
-from headrace.kernel.rows import File
+from headrace.errors import DamagedSourceError, LogDamagedError, UnusableTableError
+from headrace.kernel.rows import END, BlockTable, Decoding, File, reading
 from headrace.store.files import system
 from headrace.store.files.atomic import naming, temporary_name
+from headrace.store.log.names import codec_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,3 +128,37 @@ def put_in_place(path: Path, content: bytes) -> None:
         with suppress(OSError):
             system.calls.unlink(temporary)
         raise
+
+
+_UNLIMITED = Decoding(1, END, END)
+"""A block table without a size limit: the manifest has the size."""
+
+
+def open_data(path: Path) -> File:
+    """Open the lines of a segment; raise if they are compressed and have no usable blocks."""
+    codec = codec_of(path)
+    if codec is not None:
+        return open_packed(path, codec)
+    with reading(str(path)):
+        return open_file(path)
+
+
+def open_packed(path: Path, codec: str) -> File:
+    """Open compressed lines."""
+    with reading_lines(str(path)):
+        file = open_file(path)
+        size = file.stat()[0]
+        table = BlockTable.find(file, codec, size)
+        if table is None:
+            raise LogDamagedError(str(path), size, "it has no table of its blocks")
+        return table.decoded(file, size, _UNLIMITED)
+
+
+@contextmanager
+def reading_lines(path: str) -> Iterator[None]:
+    """Raise damaged blocks of a file as damage of the log."""
+    try:
+        with reading(path):
+            yield
+    except (DamagedSourceError, UnusableTableError) as error:
+        raise LogDamagedError(path, error.offset, error.reason) from None

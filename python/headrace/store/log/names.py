@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Collection
 
+    from headrace.store.log.manifest import Active, Sealed
+
 MANIFEST = "manifest.json"
 LOCK = "LOCK"
 REPORT = "recovery.json"
@@ -57,6 +59,10 @@ class LogNames:
     def data(self, base: int) -> Path:
         """Return the plain file of the segment after line `base`."""
         return self.directory / segment_name(base)
+
+    def file_of(self, segment: Sealed | Active) -> Path:
+        """Return the file that has the lines of a segment."""
+        return self.directory / segment.name
 
     def packed(self, base: int, codec: str) -> Path:
         """Return the compressed file of a segment."""

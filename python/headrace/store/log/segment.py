@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from headrace.kernel.log import LogTail, Place
 from headrace.kernel.rows import reading
 from headrace.store.log import files
-from headrace.store.log.data_file import open_data, reading_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,7 +76,7 @@ class LinesAfter:
         self.stop = ""
         self.reason = ""
         self._path = str(path)
-        file = open_data(path)
+        file = files.open_data(path)
         with reading(self._path):
             # The time of writing is unknown; this is a lower bound.
             mtime = file.stat()[1] // 1_000_000
@@ -94,7 +93,7 @@ class LinesAfter:
     def entries(self, clock: LogClock) -> Iterator[bytes]:
         """Yield the entries of all lines, in pieces; their times are that of the file."""
         while not self.stop:
-            with reading_lines(self._path):
+            with files.reading_lines(self._path):
                 lines, stop = self._tail.next(_SCANNED_AT_ONCE)
             if stop is not None:
                 self.stop, _offset, self.reason = stop

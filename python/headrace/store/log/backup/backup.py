@@ -32,12 +32,6 @@ from headrace.store.log import files
 from headrace.store.log import manifest as manifests
 from headrace.store.log.backup import manifest as backup_file
 from headrace.store.log.backup.manifest import BackupNames, Kept
-from headrace.store.log.data_file import (
-    data_path,
-    open_data,
-    open_packed,
-    reading_lines,
-)
 from headrace.store.log.entries import committed_now, rows_in
 from headrace.store.log.manifest import Sealed, fresh_clock
 from headrace.store.log.names import LogNames, segment_name
@@ -92,9 +86,9 @@ def _goes_on(
             return segment.bytes == then.bytes
         if then.packed is not None:
             return False  # it was full and compressed then, and was changed
-    path = data_path(log, segment)
-    lines = open_data(path)
-    with reading_lines(str(path)):
+    path = log.file_of(segment)
+    lines = files.open_data(path)
+    with files.reading_lines(str(path)):
         size = lines.stat()[0]
         if size < kept.bytes:
             reason = f"it has {size} bytes, but had {kept.bytes} when it was backed up"
@@ -233,7 +227,7 @@ class _Copying:
             segment.rows,
             segment.bytes,
         )
-        path = self._log.directory / segment.name
+        path = self._log.file_of(segment)
         with reading(str(path)):
             there = files.size_of(path)
         if there != segment.bytes_on_disk:
@@ -257,7 +251,7 @@ class _Copying:
             stored = self._names.stored(data), self._names.stored(index)
             if fault := _fault(segment, *stored, place):
                 reached, reason = fault
-                path = str(self._log.directory / segment.name)
+                path = str(self._log.file_of(segment))
                 raise LogDamagedError(path, reached.end, reason)
         return [data, index]
 
@@ -411,9 +405,11 @@ def _fault(
     """Compare all lines of a copied segment with their entries."""
     packed = segment.packed if isinstance(segment, Sealed) else None
     begin = place._replace(rows=0, end=0)
-    with reading_lines(str(data)):
+    with files.reading_lines(str(data)):
         lines = (
-            files.open_file(data) if packed is None else open_packed(data, packed.codec)
+            files.open_file(data)
+            if packed is None
+            else files.open_packed(data, packed.codec)
         )
         files_of = files.open_file(index), lines
         reached, fault = verify(*files_of, place.end, begin, place.rows, fresh_clock())

@@ -31,7 +31,6 @@ from headrace.kernel.log import ENTRY_BYTES, HEADER_BYTES, Place, verify_lines
 from headrace.kernel.rows import reading
 from headrace.store.log import files
 from headrace.store.log import manifest as manifests
-from headrace.store.log.data_file import data_path, open_data, reading_lines
 from headrace.store.log.entries import committed, entry_at
 from headrace.store.log.manifest import Sealed
 from headrace.store.log.names import LogNames
@@ -96,12 +95,12 @@ class _Files:
     """The two files of a segment."""
 
     def __init__(self, names: LogNames, segment: Sealed | Active) -> None:
-        path = data_path(names, segment)
+        path = names.file_of(segment)
         self.name = segment.name
         self.path = str(path)
         index_path = names.index(segment.base)
         self.index_path = str(index_path)
-        self.data = open_data(path)
+        self.data = files.open_data(path)
         with reading(self.index_path):
             self.index = files.open_to_read(index_path)
 
@@ -287,7 +286,7 @@ class LogReader:
         """Return a line without its newline."""
         segment, at = self._found(number)
         entry = at.entry(number - segment.base - 1, self.manifest.salt)
-        with reading_lines(at.path):
+        with files.reading_lines(at.path):
             line = at.data.read_at(entry.start, entry.end - entry.start)
         if entry.line != number or crc32c(line) != entry.checksum:
             reason = f"line {number} is not what was written"
@@ -320,7 +319,7 @@ class LogReader:
         """Return the segment of a line, and its files; raise if it was given up."""
         segment, _rows, at = self._reach(number)
         if at is None:
-            path = str(data_path(self._names, segment))
+            path = str(self._names.file_of(segment))
             raise LineGivenUpError(path, segment.bytes, number)
         return segment, at
 
@@ -421,7 +420,7 @@ class LogReader:
         end = _END.unpack_from(entries, len(entries) - ENTRY_BYTES)[0]
         size = at.data.stat()[0]
         try:
-            with reading_lines(at.path):
+            with files.reading_lines(at.path):
                 data = at.data.read_at(begin, max(min(end, size) - begin, 0))
         except LogDamagedError as error:
             if len(entries) > ENTRY_BYTES:

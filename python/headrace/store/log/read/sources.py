@@ -96,7 +96,7 @@ def full_by_now(source: Source) -> Source | None:
     manifest = _manifest(names)
     for segment in manifest.segments:
         same = (segment.base, manifest.salt) == (pinned.base, pinned.salt)
-        if same and names.directory / segment.name != Path(source.location):
+        if same and names.file_of(segment) != Path(source.location):
             return _source(names, manifest, segment)
     return None
 
@@ -135,7 +135,7 @@ def _source(
     segment: Sealed | Active,
     times: Between | None = None,
 ) -> Source:
-    path = str(names.directory / segment.name)
+    path = str(names.file_of(segment))
     if not isinstance(segment, Sealed):
         return _last(names, path, manifest, times)
     if times is not None and (span := known_span(segment)) is not None:

@@ -13,7 +13,6 @@ from headrace.kernel.checksum import digest
 from headrace.kernel.rows import reading
 from headrace.store.files import system
 from headrace.store.log import files
-from headrace.store.log.data_file import data_path
 from headrace.store.log.entries import rows_in
 from headrace.store.log.names import CODECS
 
@@ -54,7 +53,7 @@ class Leftovers:
                 others.append(("discarded", "it was not finished", path))
             elif path == self.names.data(base) and not self._is_whole(segment):
                 known[base] = replace(segment, packed=None)
-                packed = data_path(self.names, segment)
+                packed = self.names.file_of(segment)
                 others.append(("discarded", "it is not what was written", packed))
             else:
                 others.append(("replaced", "it was not finished", path))
@@ -70,7 +69,7 @@ class Leftovers:
         return manifest.save(self.names)
 
     def _is_whole(self, segment: Sealed) -> bool:
-        path, packed = data_path(self.names, segment), segment.packed
+        path, packed = self.names.file_of(segment), segment.packed
         assert packed is not None
         with reading(str(path)):
             return digest(files.open_file(path), packed.bytes) == packed.digest

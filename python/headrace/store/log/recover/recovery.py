@@ -22,7 +22,6 @@ from headrace.kernel.rows import reading
 from headrace.store.files import system
 from headrace.store.log import files
 from headrace.store.log import manifest as manifests
-from headrace.store.log.data_file import data_path, open_data
 from headrace.store.log.entries import Header, create_index, rows_in
 from headrace.store.log.manifest import (
     FORMAT,
@@ -34,10 +33,9 @@ from headrace.store.log.manifest import (
     fresh_clock,
 )
 from headrace.store.log.names import CODECS
-from headrace.store.log.recover.index_rebuild import Indexes
+from headrace.store.log.recover.indexes import Indexes, IndexRepair, unpack
 from headrace.store.log.recover.leftovers import Leftovers
 from headrace.store.log.recover.quarantine import move_aside
-from headrace.store.log.recover.repair import IndexRepair, unpack
 from headrace.store.log.recover.tail import Tail
 from headrace.store.log.segment import OpenSegment
 
@@ -45,7 +43,7 @@ if TYPE_CHECKING:
     from headrace.kernel.log import LogClock, Place
     from headrace.store.log.lock import LogLock
     from headrace.store.log.names import LogNames
-    from headrace.store.log.recover.index_rebuild import RecoveryOptions
+    from headrace.store.log.recover.indexes import RecoveryOptions
     from headrace.store.log.recover.report import Report
 
 
@@ -149,7 +147,7 @@ class _Recovery:
             packed = self._packed_again(header.base)
             path = self._names.packed(header.base, packed.codec)
         with reading(str(path)):
-            size = open_data(path).stat()[0]
+            size = files.open_data(path).stat()[0]
         self._indexes.ensure_rows(header, rows, path)
         clock = fresh_clock()
         place, fault = self._indexes.verified(header.place, rows, size, clock, path)
@@ -187,7 +185,7 @@ class _Recovery:
         return self._strays(manifest)
 
     def _sealed(self, manifest: Manifest, segment: Sealed) -> Sealed:
-        path = data_path(self._names, segment)
+        path = self._names.file_of(segment)
         header = Header(segment.file_number, segment.base, manifest.salt)
         try:
             size = files.size_of(path)
@@ -242,7 +240,7 @@ class _Recovery:
 
     def _lost(self, segment: Sealed, reason: str) -> Sealed:
         """Give up all lines of a segment."""
-        path = str(data_path(self._names, segment))
+        path = str(self._names.file_of(segment))
         if not self._repair:
             raise LogDamagedError(path, 0, reason)
         self.report.add("given_up", path, reason, rows=segment.rows)
@@ -250,7 +248,7 @@ class _Recovery:
 
     def _cut(self, segment: Sealed, header: Header, reason: str) -> Sealed:
         """Give up the lines of a segment that differ from what was written, and those after them."""
-        packed, path = segment.packed, data_path(self._names, segment)
+        packed, path = segment.packed, self._names.file_of(segment)
         if not self._repair:
             at = min(path.stat().st_size, segment.bytes_on_disk)
             raise LogDamagedError(str(path), at, reason)

@@ -22,7 +22,7 @@ from headrace.store.log.segment import write_entries
 if TYPE_CHECKING:
     from headrace.kernel.log import Fault, LogClock, Place
     from headrace.store.log.manifest import Manifest
-    from headrace.store.log.recover.index_rebuild import Indexes
+    from headrace.store.log.recover.indexes import Indexes
     from headrace.store.log.segment import LinesAfter, OpenSegment
 
 _LOOKED_AT = 64

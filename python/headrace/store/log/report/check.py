@@ -11,7 +11,6 @@ from headrace.kernel.log import Place, verify
 from headrace.kernel.rows import reading
 from headrace.store.log import files
 from headrace.store.log import manifest as manifests
-from headrace.store.log.data_file import data_path, open_data, reading_lines
 from headrace.store.log.entries import (
     Header,
     committed_now,
@@ -115,9 +114,9 @@ def _check(
         checked.notes.append(f"{lost} lines at its end were given up")
         if segment.rows == 0:
             return
-    path, index_path = data_path(names, segment), names.index(segment.base)
+    path, index_path = names.file_of(segment), names.index(segment.base)
     _check_stored(path, segment, checked, deep=deep)
-    data = open_data(path)
+    data = files.open_data(path)
     with reading(str(path)):
         size = data.stat()[0]
     with reading(str(index_path)):
@@ -131,7 +130,7 @@ def _check(
     place, clock = header.place, fresh_clock()
     while place.rows < rows:
         until = min(rows, place.rows + _ROWS_AT_ONCE)
-        with reading_lines(str(path)):
+        with files.reading_lines(str(path)):
             place, fault = verify(
                 index, data if deep else None, size, place, until, clock
             )

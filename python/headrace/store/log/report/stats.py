@@ -80,7 +80,7 @@ def log_stats(directory: str | os.PathLike[str]) -> LogStats:
     names.refuse_unless_log()
     manifest = manifests.existing(names)
     active, place = _reached(names, manifest)
-    data = [names.directory / each.name for each in manifest.all_segments]
+    data = [names.file_of(each) for each in manifest.all_segments]
     indexes = [names.index(each.base) for each in manifest.all_segments]
     aside = list(names.quarantine.iterdir()) if names.quarantine.is_dir() else []
     times = [*(each.times for each in manifest.segments), active.times]

@@ -21,7 +21,6 @@ from headrace.kernel.values import MAX_DEPTH
 from headrace.store.files import system
 from headrace.store.files.atomic import temporary_name
 from headrace.store.log import files
-from headrace.store.log.data_file import open_packed, reading_lines
 from headrace.store.log.entries import Header
 from headrace.store.log.manifest import Packed, fresh_clock
 from headrace.store.log.names import CODECS
@@ -203,8 +202,8 @@ def _refuse_other_lines(
     plain, index_path = names.data(segment.base), names.index(segment.base)
     with reading(str(index_path)):
         index = files.open_file(index_path)
-    decoded = open_packed(written, packed.codec)
-    with reading_lines(str(written)):
+    decoded = files.open_packed(written, packed.codec)
+    with files.reading_lines(str(written)):
         size = decoded.stat()[0]
         same = digest(decoded, size) == digest(files.open_file(plain), size)
         stored = files.open_file(written)

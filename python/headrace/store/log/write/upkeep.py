@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from headrace.store.log.manifest import Manifest, Sealed
     from headrace.store.log.names import LogNames
-    from headrace.store.log.recover.index_rebuild import RecoveryOptions
+    from headrace.store.log.recover.indexes import RecoveryOptions
     from headrace.store.log.write.appender import SegmentAppender
     from headrace.store.log.write.retention import Removed, Retention
     from headrace.store.shards.options import PackOptions

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from headrace.kernel.log import LogLines, Place
     from headrace.kernel.programs import Program
     from headrace.store.log.manifest import Durability, Manifest
-    from headrace.store.log.recover.index_rebuild import RecoveryOptions
+    from headrace.store.log.recover.indexes import RecoveryOptions
     from headrace.store.log.recover.report import Report
     from headrace.store.log.report.metrics import Metric
     from headrace.store.log.write.retention import Removed, Retention
