@@ -24,8 +24,7 @@ from headrace.store.files import atomic
 from headrace.store.files.atomic import replace_file, write_atomically
 from headrace.store.files.opened import Keeping, OpenedFile
 from headrace.store.rows import checkpoints
-from headrace.store.shards import generations
-from headrace.store.shards.names import SetNames
+from headrace.store.shards.local_set import LocalSet
 from headrace.store.shards.vacuum.local import remove_orphans
 from tests.fault.failing_system import ENDS, FailingSystem, can_have, dying
 from tests.fault.power_log import scratch
@@ -152,8 +151,8 @@ def write_set(directory, records=RECORDS, **options):
 
 
 def read_set(directory):
-    names = SetNames(directory / "set", "rows")
-    if not names.directory.exists() or generations.newest(names) is None:
+    names = LocalSet(directory / "set", "rows")
+    if not names.directory.exists() or names.newest() is None:
         return None
     shards = headrace.ShardSet(directory / "set")
     rows = list(headrace.ShardSet(directory / "set").records())
@@ -185,7 +184,7 @@ def run_job(directory, records=RECORDS, **options):
 
 def remove_staged(directory):
     if (directory / "set").exists():
-        remove_orphans(SetNames(directory / "set", "rows"), age=0)
+        remove_orphans(LocalSet(directory / "set", "rows"), age=0)
 
 
 def nothing(_directory):

@@ -14,7 +14,6 @@ import pytest
 import headrace
 from headrace.errors import BadSetError, SetLockedError, UnwritableError, UsageError
 from headrace.store.shards.local_set import LocalSet
-from headrace.store.shards.names import SetNames
 
 
 def write(directory, records, **options):
@@ -107,7 +106,7 @@ def test_only_one_writer_at_a_time(tmp_path):
 def _set(directory):
     write(directory, [], name="for-vacuum")
     shards = headrace.ShardSet(directory, "for-vacuum")
-    shards._where = LocalSet(SetNames(directory, "rows"))
+    shards._where = LocalSet(directory, "rows")
     return shards
 
 

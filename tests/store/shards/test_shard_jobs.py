@@ -15,7 +15,6 @@ from headrace.errors import (
     UnwritableError,
     UsageError,
 )
-from headrace.store.shards import generations
 from headrace.store.shards.job import job as jobs
 from headrace.store.shards.job.commit import Generation
 from headrace.store.shards.vacuum import local
@@ -389,7 +388,7 @@ def test_leftovers_of_a_killed_commit_are_removed_by_the_next(tmp_path):
     run(tmp_path, [2])
     assert rows(tmp_path) == [2]
     assert len([path for path in files(tmp_path) if path.startswith("rows.")]) == 3
-    assert generations.committed(generation.names) == [1]
+    assert generation.names.committed() == [1]
 
 
 def test_a_part_that_differs_from_the_report_of_its_task_is_refused(tmp_path):

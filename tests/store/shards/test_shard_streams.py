@@ -6,9 +6,9 @@ import pytest
 
 import headrace
 from headrace.errors import StreamNotContinuedError
-from headrace.store.shards import generations
 from headrace.store.shards import names as naming
 from headrace.store.shards.job.stream_batches import Batch
+from headrace.store.shards.local_set import LocalSet
 from tests.spark.stream_data import append_set
 
 
@@ -90,13 +90,13 @@ def test_superseded_parts_of_many_batches_are_removed_by_reading_the_newest_meta
     for number in range(6):
         write(tmp_path, number)
     looked_at = []
-    load = generations.load
+    load = LocalSet.load
 
     def loading(names, generation):
         looked_at.append(generation)
         return load(names, generation)
 
-    monkeypatch.setattr(generations, "load", loading)
+    monkeypatch.setattr(LocalSet, "load", loading)
     for meta in tmp_path.glob("*.json"):
         os.utime(meta, (0, 0))
     for number, left in ((6, [6, 7]), (7, [6, 7, 8])):

@@ -23,9 +23,7 @@ from headrace.store.files import system
 from headrace.store.files.atomic import unwritable
 from headrace.store.files.directories import make_directories, remove_directories
 from headrace.store.rows.checkpoints import SUFFIX
-from headrace.store.shards import generations
-from headrace.store.shards.lock import lock_set
-from headrace.store.shards.names import SetNames
+from headrace.store.shards.local_set import LocalSet
 from headrace.store.shards.shard_set import ShardSet
 from headrace.store.shards.vacuum import local
 
@@ -56,9 +54,9 @@ class Layout:
         self.quarantine = self.root / "quarantine"
         self.reports = self.root / "reports"
 
-    def names(self, one: Pass) -> SetNames:
+    def names(self, one: Pass) -> LocalSet:
         """Return the names of the set that a pass makes."""
-        return SetNames(self.result if one.last else self.work / str(one.number), SET)
+        return LocalSet(self.result if one.last else self.work / str(one.number), SET)
 
     def output(self) -> ShardSet:
         """Return the newest generation of the output."""
@@ -69,7 +67,7 @@ class Layout:
         names = self.names(one)
         if not names.directory.exists():
             return None
-        metadata = generations.newest(names)
+        metadata = names.newest()
         if metadata is None:
             return None
         found = ledger.read(metadata, names.text)
@@ -120,7 +118,7 @@ class Layout:
         try:
             with unwritable(self.root, "nothing was done"):
                 make_directories(self.root, made)
-                return lock_set(SetNames(self.root, "pipeline"))
+                return LocalSet(self.root, "pipeline").locked()
         except SetLockedError as error:
             raise PipelineRunningError(str(self.root), error.holder) from None
 

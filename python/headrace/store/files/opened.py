@@ -143,8 +143,7 @@ class OpenedFile:
 
     def _superseded(self) -> File:
         """Open a part of a set that another generation has replaced."""
-        from headrace.store.shards.listing import is_superseded
-        from headrace.store.shards.names import superseded_path
+        from headrace.store.shards.names import is_superseded, superseded_path
 
         location = self.source.path
         superseded = superseded_path(location) if self.source.kind == "file" else None

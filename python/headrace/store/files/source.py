@@ -290,7 +290,7 @@ def _is_set(location: str) -> bool:
     """Whether a location is a set; a file without the mark of metadata in its name is none."""
     if _META not in location and Path(location).is_file():
         return False
-    from headrace.store.shards.listing import is_set
+    from headrace.store.shards.names import is_set
 
     return is_set(Path(location))
 

@@ -14,8 +14,7 @@ from headrace.store.files.opened import OpenedFile
 from headrace.store.files.source import Source, expand, is_url
 from headrace.store.index import file, key
 from headrace.store.index.set import stored as set_index
-from headrace.store.shards.listing import is_set
-from headrace.store.shards.names import part_of_set
+from headrace.store.shards.names import is_set, part_of_set
 from headrace.store.shards.opened_set import OpenedSet, open_set
 from headrace.store.shards.shard_set import ShardSet
 

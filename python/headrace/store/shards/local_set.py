@@ -1,41 +1,45 @@
-"""A set on a file system, as its readers see it."""
+"""A set on a file system, and its newest generation.
+
+A generation is committed when its metadata is complete. Truncated metadata was never committed,
+and is skipped; complete but damaged metadata is an error, because the generation before it has rows
+that were replaced.
+"""
 
 from __future__ import annotations
 
+import errno
+import os
 import stat
-from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
-from headrace.errors import BadSetError, SourceNotFoundError, UsageError
-from headrace.store.shards import generations
+from headrace.errors import (
+    BadSetError,
+    SetLockedError,
+    SourceNotFoundError,
+    UnreadableError,
+    UsageError,
+)
+from headrace.kernel.rows import reading
+from headrace.record import record
+from headrace.store.files import system
+from headrace.store.files.checked_json import is_whole
+from headrace.store.files.lock import FileLock
 from headrace.store.shards import names as naming
-from headrace.store.shards.listing import is_set, sets_in
-from headrace.store.shards.lock import lock_set
-from headrace.store.shards.names import SetNames
-from headrace.store.shards.vacuum import local
+from headrace.store.shards.metadata import LONGEST, decode
+from headrace.store.shards.names import SetNames, is_set, sets_in
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from headrace.store.files.source import Source
     from headrace.store.shards.metadata import Metadata, Part
+    from headrace.store.shards.remote_set import RemoteSet
 
 
-@dataclass(frozen=True, slots=True)
-class LocalSet:
+@record
+class LocalSet(SetNames):
     """One set, by the names of its files."""
-
-    names: SetNames
-
-    @property
-    def text(self) -> str:
-        """The name of the set in messages."""
-        return self.names.text
-
-    @property
-    def directory(self) -> Path:
-        """The directory that the paths of parts are relative to."""
-        return self.names.directory
 
     def at(self, path: str) -> str:
         """Return the path of a file of the set."""
@@ -43,22 +47,37 @@ class LocalSet:
 
     def committed(self) -> list[int]:
         """List the numbers of all generations with a metadata file, newest first."""
-        return generations.committed(self.names)
+        with reading(str(self.directory)):
+            found = system.calls.list_directory(self.directory)
+        return naming.generations(found, self.name)
 
     def load(self, generation: int) -> Metadata | None:
         """Return the metadata of a generation; None if it was never committed, or was removed."""
-        return generations.load(self.names, generation)
+        path = self.meta(generation)
+        content = _content(path)
+        if content is None or not is_whole(content):
+            return None
+        return decode(content, str(path), self.name, generation)
 
     def newest(self) -> Metadata | None:
         """Return the metadata of the present generation; None if none was committed."""
-        return generations.newest(self.names)
+        return newest_of(self)
+
+    def is_committed(self, generation: int) -> bool:
+        """Whether a generation is committed: its metadata exists and is complete."""
+        content = _content(self.meta(generation))
+        return content is not None and is_whole(content)
+
+    def locked(self) -> FileLock:
+        """Take the lock of the set, or raise `SetLockedError`: it has one writer at a time."""
+        return FileLock(self.lock, partial(SetLockedError, self.text))
 
     def source(self, part: Part) -> Source:
         """Return a part: a regular file in the directory, without links in its path."""
         from headrace.store.files.source import expand  # imports this module
 
         path = self.directory / part.path
-        superseded = self.names.superseded / part.path
+        superseded = self.superseded / part.path
         if not path.exists() and superseded.exists():
             path = superseded
         self._refuse_unless_file(path)
@@ -83,15 +102,51 @@ class LocalSet:
 
     def vacuum(self, grace: float) -> list[int]:
         """Remove files that no reader needs; return the numbers of the removed generations."""
-        lock = lock_set(self.names)
+        from headrace.store.shards.vacuum import local  # imports this module
+
+        lock = self.locked()
         try:
-            local.remove_dead(self.names)
-            local.remove_orphans(self.names)
-            gone = local.remove_superseded(self.names, grace)
-            local.hide_superseded(self.names)
+            local.remove_dead(self)
+            local.remove_orphans(self)
+            gone = local.remove_superseded(self, grace)
+            local.hide_superseded(self)
         finally:
             lock.release()
         return gone
+
+
+def newest_of(shards: LocalSet | RemoteSet) -> Metadata | None:
+    """Return the metadata of the present generation, wherever the set is.
+
+    A generation that vanishes meanwhile was superseded, so the next attempt finds a newer one.
+    """
+    seen = -1
+    while True:
+        generations = shards.committed()
+        for generation in generations:
+            if (metadata := shards.load(generation)) is not None:
+                return metadata
+        if not generations or generations[0] <= seen:
+            return None
+        seen = generations[0]
+
+
+def _content(path: Path) -> bytes | None:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise BadSetError(str(path), "it is a link") from None
+        raise UnreadableError(str(path), error.strerror or str(error)) from error
+    with os.fdopen(descriptor, "rb", closefd=True) as file:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise BadSetError(str(path), "it is not a regular file")
+        if found.st_size > LONGEST:
+            raise BadSetError(str(path), f"it is longer than {LONGEST} bytes")
+        return file.read()
 
 
 def _gone(path: Path) -> BadSetError:
@@ -100,19 +155,14 @@ def _gone(path: Path) -> BadSetError:
 
 def find_local_set(path: Path, name: str | None) -> tuple[LocalSet, int | None]:
     """Return the set that `path` names, and its generation if `path` names one."""
-    names, pinned = _found(path, name)
-    return LocalSet(names), pinned
-
-
-def _found(path: Path, name: str | None) -> tuple[SetNames, int | None]:
     if path.is_dir():
-        return SetNames(path, _only_name(path) if name is None else name), None
+        return LocalSet(path, _only_name(path) if name is None else name), None
     if name is not None:
         raise SourceNotFoundError(str(path))
     if (found := naming.meta_file(path.name)) and path.exists():
-        return SetNames(path.parent, found[0]), found[1]
+        return LocalSet(path.parent, found[0]), found[1]
     if is_set(path):
-        return SetNames(path.parent, path.name), None
+        return LocalSet(path.parent, path.name), None
     if path.exists():
         raise UsageError(f"{path}: is a file, not a set of shards; name its directory")
     raise SourceNotFoundError(str(path))

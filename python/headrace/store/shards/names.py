@@ -1,4 +1,4 @@
-"""File names of a set.
+"""File names of a set, and the sets and parts that names tell.
 
 Only files with exactly such names are ever written or removed; all other files in the directory
 belong to other programs.
@@ -7,10 +7,17 @@ belong to other programs.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from headrace.errors import UsageError
+from headrace.errors import SourceNotFoundError, UsageError
+from headrace.kernel.rows import reading
 from headrace.record import record
+from headrace.store.files import system
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 """The directory value of records without a value, as Hive and Spark write it."""
@@ -166,6 +173,12 @@ def meta_file(file_name: str) -> tuple[str, int] | None:
     return (match[1], int(match[2])) if match else None
 
 
+def generations(file_names: Iterable[str], name: str) -> list[int]:
+    """List the generations of a set by the names of their metadata files, newest first."""
+    found = map(meta_file, file_names)
+    return sorted((each[1] for each in found if each and each[0] == name), reverse=True)
+
+
 def parts_directory(file_name: str) -> tuple[str, int] | None:
     """Return the set and the generation of a directory of parts."""
     match = _PARTS.fullmatch(file_name)
@@ -274,3 +287,37 @@ def partition_name(key: str, value: str | None) -> str | None:
 
 def _escape(text: str) -> str:
     return _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", text)
+
+
+def sets_in(directory: Path) -> list[str]:
+    """List the names of all sets in a directory, also of sets that were never committed."""
+    with reading(str(directory)):
+        return sets_among(system.calls.list_directory(directory))
+
+
+def sets_among(file_names: Iterable[str]) -> list[str]:
+    """List the names of the sets that have a metadata file."""
+    return sorted({each[0] for each in map(meta_file, file_names) if each is not None})
+
+
+def is_superseded(part: str) -> bool:
+    """Whether a part belongs to a generation with a newer one."""
+    found = part_of_set(part)
+    of = parts_directory(found[1].partition("/")[0]) if found else None
+    if found is None or of is None:
+        return False
+    with suppress(OSError):
+        committed = map(meta_file, system.calls.list_directory(found[0].directory))
+        return any(each and each[0] == of[0] and each[1] > of[1] for each in committed)
+    return False
+
+
+def is_set(path: Path) -> bool:
+    """Whether `path` names a set, or a directory with metadata of sets."""
+    if path.is_dir():
+        return bool(sets_in(path))
+    if path.exists():
+        return meta_file(path.name) is not None
+    with suppress(OSError, SourceNotFoundError):
+        return path.name in sets_in(path.parent)
+    return False

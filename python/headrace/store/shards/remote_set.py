@@ -21,7 +21,7 @@ from headrace.store.files.object_store import ObjectDirectory
 from headrace.store.files.remote import has_magic
 from headrace.store.files.source import is_url
 from headrace.store.shards import names as naming
-from headrace.store.shards.generations import newest_of
+from headrace.store.shards.local_set import newest_of
 from headrace.store.shards.metadata import LONGEST, decode
 
 if TYPE_CHECKING:
@@ -56,9 +56,7 @@ class RemoteSet:
 
     def committed(self) -> list[int]:
         """List the numbers of all generations with a metadata file, newest first."""
-        found = map(naming.meta_file, self.store.names())
-        numbers = (each[1] for each in found if each and each[0] == self.name)
-        return sorted(numbers, reverse=True)
+        return naming.generations(self.store.names(), self.name)
 
     def load(self, generation: int) -> Metadata | None:
         """Return the metadata of a generation; None if it was never committed, or was removed."""
@@ -72,7 +70,7 @@ class RemoteSet:
 
     def newest(self) -> Metadata | None:
         """Return the metadata of the present generation; None if none was committed."""
-        return newest_of(self.committed, self.load)
+        return newest_of(self)
 
     def source(self, part: Part) -> Source:
         """Pin a part in its present state."""
@@ -147,5 +145,4 @@ def find_set(url: str, name: str | None = None) -> tuple[RemoteSet, int | None]:
 
 def _sets_in(url: str) -> list[str]:
     # The parent of a bucket is no URL.
-    found = map(naming.meta_file, ObjectDirectory(url).names() if is_url(url) else ())
-    return sorted({each[0] for each in found if each is not None})
+    return naming.sets_among(ObjectDirectory(url).names() if is_url(url) else ())

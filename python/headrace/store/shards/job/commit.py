@@ -23,11 +23,9 @@ from headrace.errors import (
 from headrace.store.files import system
 from headrace.store.files.atomic import NO_LINKS, NewFile, unwritable
 from headrace.store.files.directories import make_directories, remove_directories
-from headrace.store.shards import generations
 from headrace.store.shards import names as naming
-from headrace.store.shards.lock import lock_set
+from headrace.store.shards.local_set import LocalSet
 from headrace.store.shards.metadata import encode
-from headrace.store.shards.names import SetNames
 from headrace.store.shards.vacuum import local
 from headrace.store.shards.write.block_table import write_block_table
 from headrace.store.shards.write.parts import part_directory
@@ -53,7 +51,7 @@ class Generation:
         grace: float = local.GRACE,
     ) -> None:
         self.grace = grace
-        self.names = SetNames(Path(directory).absolute(), naming.check_name(name))
+        self.names = LocalSet(Path(directory).absolute(), naming.check_name(name))
         self.number = 0
         self._pid = os.getpid()
         self._had_set = False
@@ -76,7 +74,7 @@ class Generation:
             with suppress(FileNotFoundError):
                 make_directories(self.names.directory, self._made)
                 # A writer of another set that fails removes the directory that it made.
-                return lock_set(self.names)
+                return self.names.locked()
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
 
     def _begin(self) -> None:
@@ -89,7 +87,7 @@ class Generation:
 
     def _numbers(self) -> list[int]:
         there = self.names.directory.exists()
-        return generations.committed(self.names) if there else []
+        return self.names.committed() if there else []
 
     @property
     def root(self) -> Path:
@@ -124,7 +122,7 @@ class Generation:
         """Raise if an empty generation would replace a set with rows."""
         newest = None
         with suppress(BadSetError):
-            newest = generations.newest(self.names) if self._had_set else None
+            newest = self.names.newest() if self._had_set else None
         if newest is not None and newest.total_records:
             raise EmptySetError(self.names.text, newest.total_records)
 
@@ -184,7 +182,7 @@ class Generation:
 
     def _take_back(self) -> None:
         local.remove_temporary(self.names)
-        if not generations.is_committed(self.names, self.number):
+        if not self.names.is_committed(self.number):
             local.remove_generation(self.names, self.number)
 
     def _release(self) -> None:

@@ -16,7 +16,6 @@ from headrace.errors import UnwritableError
 from headrace.store.files import system
 from headrace.store.files.atomic import NO_LINKS, unwritable
 from headrace.store.files.directories import make_directories, remove_directories
-from headrace.store.shards import generations
 from headrace.store.shards import names as naming
 from headrace.store.shards.job.attempt import NOTHING, Attempt
 from headrace.store.shards.job.commit import (
@@ -30,14 +29,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from headrace.store.shards.local_set import LocalSet
     from headrace.store.shards.metadata import Metadata, Part
-    from headrace.store.shards.names import SetNames
 
 
 class TakingGeneration(Generation):
     """The next generation of a set, made of staged parts."""
 
-    def __init__(self, names: SetNames, staging: Path, grace: float) -> None:
+    def __init__(self, names: LocalSet, staging: Path, grace: float) -> None:
         super().__init__(names.directory, names.name, grace)
         self._staging = staging
 
@@ -62,7 +61,7 @@ class TakingGeneration(Generation):
 class DirectoryHome:
     """One set, and the staging directory of one job."""
 
-    names: SetNames
+    names: LocalSet
     staging: Path
     made: tuple[Path, ...] = ()
     grace: float = local.GRACE
@@ -79,7 +78,7 @@ class DirectoryHome:
     def newest(self) -> Metadata | None:
         """Return the metadata of the present generation; None if none was committed."""
         there = self.names.directory.exists()
-        return generations.newest(self.names) if there else None
+        return self.names.newest() if there else None
 
     def begun(self, _current: Metadata | None, *, shared: bool) -> DirectoryHome:
         """Create the staging directory; it may exist if jobs have `shared` it."""

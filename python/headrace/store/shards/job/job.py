@@ -25,8 +25,8 @@ from headrace.errors import (
 from headrace.store.shards import names as naming
 from headrace.store.shards.job.attempt import AttemptWriter
 from headrace.store.shards.job.directory import DirectoryHome
+from headrace.store.shards.local_set import LocalSet
 from headrace.store.shards.metadata import Limits, Metadata, numbered
-from headrace.store.shards.names import SetNames
 from headrace.store.shards.vacuum.local import GRACE
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ def begin(
 
 def _home(place: Path | str, name: str, token: str | None, grace: float | None) -> Home:
     if isinstance(place, Path):
-        names = SetNames(place.absolute(), name)
+        names = LocalSet(place.absolute(), name)
         staging = names.staging(token or os.urandom(8).hex())
         return DirectoryHome(names, staging, grace=GRACE if grace is None else grace)
     from headrace.store.shards.job.object_store import RemoteHome

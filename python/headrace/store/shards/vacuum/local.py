@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import BadSetError, UsageError
 from headrace.store.files import system
-from headrace.store.shards import generations
 from headrace.store.shards import names as naming
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
+    from headrace.store.shards.local_set import LocalSet
     from headrace.store.shards.metadata import Metadata
-    from headrace.store.shards.names import SetNames
 
 GRACE = 600.0
 """Seconds for which a superseded generation stays for its readers."""
@@ -40,7 +39,7 @@ def seconds_of_grace(grace: object) -> float:
     return grace
 
 
-def remove_dead(names: SetNames) -> None:
+def remove_dead(names: LocalSet) -> None:
     """Remove files of writers that did not commit.
 
     Truncated metadata can only be newer than the set: a writer that begins a generation removes
@@ -49,8 +48,8 @@ def remove_dead(names: SetNames) -> None:
     remove_temporary(names)
     with suppress(OSError):  # it does not exist, or is in use
         system.calls.remove_directory(names.superseded)
-    numbers = generations.committed(names)
-    cut = takewhile(lambda each: not generations.is_committed(names, each), numbers)
+    numbers = names.committed()
+    cut = takewhile(lambda each: not names.is_committed(each), numbers)
     dead = set(cut)
     whole = set(numbers) - dead
     dead |= _without_metadata(names, whole)
@@ -58,7 +57,7 @@ def remove_dead(names: SetNames) -> None:
         _remove(names, dead, kept=whole)
 
 
-def _without_metadata(names: SetNames, whole: Collection[int]) -> set[int]:
+def _without_metadata(names: LocalSet, whole: Collection[int]) -> set[int]:
     """Return the generations that have parts, but are not `whole`."""
     found = map(naming.parts_directory, _parts_directories(names))
     return {
@@ -68,20 +67,20 @@ def _without_metadata(names: SetNames, whole: Collection[int]) -> set[int]:
     }
 
 
-def _parts_directories(names: SetNames) -> Iterator[str]:
+def _parts_directories(names: LocalSet) -> Iterator[str]:
     """Yield the names of directories of parts of the set, also of superseded ones."""
     yield from system.calls.list_directory(names.directory)
     if names.superseded.is_dir() and not names.superseded.is_symlink():
         yield from system.calls.list_directory(names.superseded)
 
 
-def hide_superseded(names: SetNames) -> None:
+def hide_superseded(names: LocalSet) -> None:
     """Move parts that the newest generation does not name to a hidden directory.
 
     A glob would list them as parts of the set. Readers of older generations find them there.
     """
-    numbers = generations.committed(names)
-    newest = generations.load(names, numbers[0]) if numbers else None
+    numbers = names.committed()
+    newest = names.load(numbers[0]) if numbers else None
     if newest is None:
         return
     unused = {names.parts(each).name for each in numbers[1:]} - _directories(newest)
@@ -98,20 +97,20 @@ def _directories(metadata: Metadata) -> set[str]:
     return {part.path.partition("/")[0] for part in metadata.parts}
 
 
-def remove_temporary(names: SetNames) -> None:
+def remove_temporary(names: LocalSet) -> None:
     """Remove metadata that was never renamed."""
     for name in system.calls.list_directory(names.directory):
         if naming.meta_temporary(name) == names.name:
             _unlink(names.directory / name)
 
 
-def remove_superseded(names: SetNames, grace: float = GRACE) -> list[int]:
+def remove_superseded(names: LocalSet, grace: float = GRACE) -> list[int]:
     """Remove generations that were superseded `grace` seconds ago; return their numbers.
 
     `remove_dead` must have run before: all present generations are assumed to be committed.
     """
     old: list[int] = []
-    oldest_first = sorted(generations.committed(names))
+    oldest_first = sorted(names.committed())
     for older, newer in pairwise(oldest_first):
         # The metadata of the next generation appeared when this one was superseded.
         if time.time() - names.meta(newer).stat().st_mtime < grace:
@@ -124,7 +123,7 @@ def remove_superseded(names: SetNames, grace: float = GRACE) -> list[int]:
     return old
 
 
-def _remove(names: SetNames, gone: Collection[int], kept: Collection[int]) -> None:
+def _remove(names: LocalSet, gone: Collection[int], kept: Collection[int]) -> None:
     """Remove generations, but no file that a remaining generation names.
 
     If a remaining one cannot be read, its files are unknown, and all files stay.
@@ -134,7 +133,7 @@ def _remove(names: SetNames, gone: Collection[int], kept: Collection[int]) -> No
     try:
         for newer in sorted(kept, reverse=True):
             # If rows were only appended, the newest generation names the parts of all.
-            if left and (metadata := generations.load(names, newer)) is not None:
+            if left and (metadata := names.load(newer)) is not None:
                 needed.update(part.path for part in metadata.parts)
                 needed.update(part.ckpt for part in metadata.parts)
                 used = _directories(metadata)
@@ -149,7 +148,7 @@ def _remove(names: SetNames, gone: Collection[int], kept: Collection[int]) -> No
 
 
 def remove_generation(
-    names: SetNames, generation: int, needed: Collection[str] = ()
+    names: LocalSet, generation: int, needed: Collection[str] = ()
 ) -> None:
     """Remove the files of a generation, except those that are `needed`."""
     _unlink(names.meta(generation))  # first, so that no reader begins to read it
@@ -185,7 +184,7 @@ def remove_staging(staging: Path) -> None:
         system.calls.remove_directory(staging)
 
 
-def remove_orphans(names: SetNames, age: float = ORPHAN_AGE) -> None:
+def remove_orphans(names: LocalSet, age: float = ORPHAN_AGE) -> None:
     """Remove staging directories of jobs that did nothing for `age` seconds."""
     for name in system.calls.list_directory(names.directory):
         if naming.staging_directory(name) == names.name:
