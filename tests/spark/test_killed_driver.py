@@ -7,7 +7,7 @@ import pytest
 
 import headrace
 from headrace.api.shards.check import check_shards
-from headrace.store.shards.job.remote_commit import ORPHAN_AGE
+from headrace.store.shards.job.object_store import ORPHAN_AGE
 from tests.reference.index_jobs import leftovers
 from tests.reference.shard_sets import write
 from tests.spark.killed_driver import BATCH, ROWS, SCANS, THINGS, kill_driver

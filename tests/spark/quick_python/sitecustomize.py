@@ -20,9 +20,7 @@ _ARCHIVES = ("/pyspark.zip", "-src.zip", ".jar")
 _WRITING = (
     "headrace.engines.spark.sink.arrow_to_json",
     "headrace.engines.spark.stream.writer",
-    "headrace.store.shards.job.attempt",
-    "headrace.store.shards.job.commit",
-    "headrace.store.shards.write.record_writer",
+    "headrace.store.shards.write.set_writer",
 )
 _MODULES = {
     "pyspark.worker": (

@@ -14,7 +14,7 @@ from headrace.errors import (
 )
 from headrace.store.files.object_store import ObjectDirectory
 from headrace.store.shards.job import publish
-from headrace.store.shards.job.remote_commit import RemoteGeneration
+from headrace.store.shards.job.object_store import RemoteGeneration
 
 fsspec = pytest.importorskip("fsspec")
 

@@ -23,7 +23,7 @@ from headrace.errors import (
     UsageError,
 )
 from headrace.store.shards.job import job as jobs
-from headrace.store.shards.job import remote_commit
+from headrace.store.shards.job import object_store
 from headrace.store.shards.job.object_store import RemoteHome
 from headrace.store.shards.job.stream_batches import Batch
 from tests.reference.shard_jobs import (
@@ -352,7 +352,7 @@ def test_a_commit_whose_answer_was_lost_is_committed(url, monkeypatch, error):
     job = begin(url)
     parts = attempt(job, 0, [1])
     failing(monkeypatch, error, after=True)
-    monkeypatch.setattr(remote_commit, "_PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(object_store, "_PAUSES", (0.0, 0.0))
     assert job.commit([parts]).generation == 2
     assert rows(url) == [0, 1]
 
@@ -361,7 +361,7 @@ def test_a_request_without_an_answer_is_repeated(url, monkeypatch):
     job = begin(url)
     parts = attempt(job, 0, [1])
     failing(monkeypatch, TimeoutError("no answer"), times=2)
-    monkeypatch.setattr(remote_commit, "_PAUSES", (0.0, 0.0, 0.0))
+    monkeypatch.setattr(object_store, "_PAUSES", (0.0, 0.0, 0.0))
     assert job.commit([parts]).generation == 1
     assert rows(url) == [1]
 
@@ -370,7 +370,7 @@ def test_an_uncertain_commit_keeps_its_parts(url, bucket, monkeypatch):
     job = begin(url, job_id="a")
     parts = attempt(job, 0, [1])
     failing(monkeypatch, TimeoutError("no answer"), times=3)
-    monkeypatch.setattr(remote_commit, "_PAUSES", (0.0, 0.0, 0.0))
+    monkeypatch.setattr(object_store, "_PAUSES", (0.0, 0.0, 0.0))
     with pytest.raises(UncertainCommitError, match=r"no answer.*run the job again"):
         job.commit([parts])
     assert stored(bucket) == {parts[0].path}
@@ -466,7 +466,7 @@ def test_leftovers_of_a_dead_driver_are_removed_by_age(url, bucket):
     assert headrace.ShardSet(url).vacuum(grace=0) == []
     assert left < stored(bucket)
     old = headrace.ShardSet(url).metadata.parts[0].path
-    aged(bucket, {*left, old}, remote_commit.ORPHAN_AGE + 1)
+    aged(bucket, {*left, old}, object_store.ORPHAN_AGE + 1)
     headrace.ShardSet(url).vacuum(grace=0)
     assert not left & stored(bucket)
     live.commit([parts])
@@ -477,7 +477,7 @@ def test_leftovers_of_a_dead_driver_are_removed_by_age(url, bucket):
 def test_a_job_that_took_a_week_is_refused(url, bucket):
     job = begin(url)
     parts = attempt(job, 0, [1])
-    week = remote_commit.ORPHAN_AGE
+    week = object_store.ORPHAN_AGE
     slow = replace(job, home=replace(job.home, since=job.home.since - week))
     with pytest.raises(UnwritableError, match="its job began six days ago"):
         slow.commit([parts])
@@ -501,7 +501,7 @@ def test_superseded_generations_are_removed(url, bucket):
     assert {(bucket / name).read_bytes() for name in blank} == {b"\n"}
     with pytest.raises(BadSetError, match="no set was ever committed"):
         headrace.open(f"{url}/rows.meta-00000001.json")
-    aged(bucket, blank, remote_commit.DAY + 1)
+    aged(bucket, blank, object_store.DAY + 1)
     assert headrace.ShardSet(url).vacuum() == []
     assert stored(bucket) == named(url)
     assert run(url, ["last"]).generation == 6

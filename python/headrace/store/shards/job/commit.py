@@ -27,8 +27,7 @@ from headrace.store.shards import names as naming
 from headrace.store.shards.local_set import LocalSet
 from headrace.store.shards.metadata import encode
 from headrace.store.shards.vacuum import local
-from headrace.store.shards.write.block_table import write_block_table
-from headrace.store.shards.write.parts import part_directory
+from headrace.store.shards.write.parts import part_directory, write_block_table
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

@@ -1,7 +1,7 @@
 """The home of a job in a directory of a file system that all tasks share.
 
-Attempts stage parts in the directory of their job; the commit holds the lock of the set, and links
-them into the generation.
+Each attempt at a task stages whole parts in its own directory below that of the job; the commit
+holds the lock of the set, and links them into the generation.
 """
 
 from __future__ import annotations
@@ -17,20 +17,25 @@ from headrace.store.files import system
 from headrace.store.files.atomic import NO_LINKS, unwritable
 from headrace.store.files.directories import make_directories, remove_directories
 from headrace.store.shards import names as naming
-from headrace.store.shards.job.attempt import NOTHING, Attempt
 from headrace.store.shards.job.commit import (
     TRIES,
     Generation,
     refuse_foreign,
 )
 from headrace.store.shards.vacuum import local
+from headrace.store.shards.write.parts import part_directory, write_block_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from headrace.kernel.blocks import Shard
     from headrace.store.shards.local_set import LocalSet
     from headrace.store.shards.metadata import Metadata, Part
+
+
+UNCHANGED = "the set is as it was"
 
 
 class TakingGeneration(Generation):
@@ -82,7 +87,7 @@ class DirectoryHome:
 
     def begun(self, _current: Metadata | None, *, shared: bool) -> DirectoryHome:
         """Create the staging directory; it may exist if jobs have `shared` it."""
-        with unwritable(self.staging, NOTHING, or_named=True):
+        with unwritable(self.staging, UNCHANGED, or_named=True):
             return replace(self, made=tuple(_make(self.staging, exist_ok=shared)))
 
     def attempt(self, task: int) -> Attempt:
@@ -124,7 +129,7 @@ def _take(staged: Path, path: Path, size: int) -> None:
     found = staged.lstat().st_size
     if found != size:
         reason = f"its task wrote {size} bytes, but it has {found}"
-        raise UnwritableError(str(staged), reason, NOTHING)
+        raise UnwritableError(str(staged), reason, UNCHANGED)
     for suffix in ("", naming.SIDECAR):
         source, target = (each.with_name(each.name + suffix) for each in (staged, path))
         try:
@@ -134,3 +139,39 @@ def _take(staged: Path, path: Path, size: int) -> None:
             if error.errno not in NO_LINKS:
                 raise
             system.calls.rename(source, target)
+
+
+class Attempt:
+    """The staging directory of one attempt."""
+
+    def __init__(self, staging: Path, task: int) -> None:
+        self.root = staging
+        self.path = staging / naming.attempt_name(task, os.urandom(8).hex())
+        self._directories: set[Path] = set()
+
+    def writing(self, path: Path | None = None) -> AbstractContextManager[None]:
+        """Raise an error of the operating system about `path` as `UnwritableError`."""
+        return unwritable(path or self.path, UNCHANGED, or_named=True)
+
+    def directory(self, partition: str | None = None) -> Path:
+        """Return the directory for parts, or for parts of a partition; create it if needed."""
+        if not self._directories and not self.root.is_dir():
+            reason = (
+                "the staging directory of the job is missing: the job is over, or the "
+                "directory is not the same on every machine"
+            )
+            raise UnwritableError(str(self.root), reason, UNCHANGED)
+        return part_directory(self.path, partition, self._directories)
+
+    def keep(self, path: Path, shard: Shard) -> str:
+        """Write the block table of a finished part; return the path of the part."""
+        write_block_table(path, shard)
+        return path.relative_to(self.root).as_posix()
+
+    def close(self) -> None:
+        """Do nothing: staged parts stay."""
+
+    def discard(self) -> None:
+        """Remove staged parts."""
+        with suppress(OSError):
+            local.remove_parts(self.path, self.root)

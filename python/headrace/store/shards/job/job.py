@@ -23,11 +23,11 @@ from headrace.errors import (
     UsageError,
 )
 from headrace.store.shards import names as naming
-from headrace.store.shards.job.attempt import AttemptWriter
 from headrace.store.shards.job.directory import DirectoryHome
 from headrace.store.shards.local_set import LocalSet
 from headrace.store.shards.metadata import Limits, Metadata, numbered
 from headrace.store.shards.vacuum.local import GRACE
+from headrace.store.shards.write.set_writer import AttemptWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

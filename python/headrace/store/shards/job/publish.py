@@ -17,7 +17,7 @@ from headrace.store.shards.job.object_store import RemoteHome
 from headrace.store.shards.remote_set import RemoteSet
 
 if TYPE_CHECKING:
-    from headrace.store.shards.job.remote_attempt import RemoteAttempt
+    from headrace.store.shards.job.object_store import RemoteAttempt
     from headrace.store.shards.metadata import Part
     from headrace.store.shards.shard_set import ShardSet
 

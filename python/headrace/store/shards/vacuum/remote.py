@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from headrace.errors import BadSetError
 from headrace.store.files.object_store import BLANK
 from headrace.store.shards import names as naming
-from headrace.store.shards.job.remote_commit import DAY, ORPHAN_AGE
+from headrace.store.shards.job.object_store import DAY, ORPHAN_AGE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -16,7 +16,7 @@ from headrace.store.files.atomic import (
 )
 from headrace.store.rows.checkpoints import SUFFIX, is_foreign
 from headrace.store.shards import options as shard_options
-from headrace.store.shards.write.block_table import write_block_table
+from headrace.store.shards.write.parts import write_block_table
 from headrace.store.shards.write.record_writer import RecordWriter
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from headrace.kernel.blocks import LineRefusal, Piece, RowRefusal, Shard
+    from headrace.kernel.blocks import LineRefusal, Packer, Piece, RowRefusal, Shard
     from headrace.kernel.rows import RowBatch
     from headrace.store.shards.write.record_writer import OnError
 
@@ -68,38 +68,23 @@ class LineWriter(RecordWriter[None]):
         self._path = destination(path)
         self._sidecar = self._path.with_name(self._path.name + SUFFIX)
         remove_abandoned(self._path, self._sidecar)
-        self._packer = chosen.packer()
+        self._packing: Packer = chosen.packer()
         self._shard: Shard | None = None
         with self._writing():
             self._file = NewFile(self._path, like)
-
-    @property
-    def records(self) -> int:
-        """The number of written records, with blank lines."""
-        return self._packer.records
-
-    @property
-    def blank(self) -> int:
-        """The number of blank lines among them; only counted if lines are checked."""
-        return self._packer.blank
 
     @property
     def bytes_written(self) -> int:
         """The bytes of the file so far, after compression."""
         return self._file.size
 
-    @property
-    def logical_bytes(self) -> int:
-        """The bytes of all records with their newlines, before compression."""
-        return self._packer.logical_bytes
-
     def _add(self, data: bytes, start: int) -> LineRefusal | None:
-        pieces, refusal = self._packer.add(data, start)
+        pieces, refusal = self._packing.add(data, start)
         self._append(pieces)
         return refusal
 
     def _add_rows(self, rows: RowBatch, start: int) -> RowRefusal | None:
-        pieces, refused = self._packer.add_rows(rows, start)
+        pieces, refused = self._packing.add_rows(rows, start)
         self._append(pieces)
         return refused
 
@@ -115,7 +100,7 @@ class LineWriter(RecordWriter[None]):
                 self._shard = shard
 
     def _commit(self) -> None:
-        self._append(self._packer.finish(always=True))
+        self._append(self._packing.finish(always=True))
         ours = not is_foreign(self._sidecar)
         with self._writing():
             if ours:

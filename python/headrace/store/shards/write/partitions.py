@@ -231,6 +231,15 @@ class PartitionedFiles:
                 files.close()
 
 
+def part_files(
+    destination: Destination, options: PackOptions, keys: Keys | None
+) -> PartFiles | PartitionedFiles:
+    """Return the parts of a set or an attempt; with `keys`, in partitions."""
+    if keys is None:
+        return PartFiles(destination, options)
+    return PartitionedFiles(destination, options, keys)
+
+
 def directory_of(key: str, value: bytes) -> tuple[str, str | None] | str:
     """Return the directory and value of a partition, or why there is none; `value` is JSON.
 

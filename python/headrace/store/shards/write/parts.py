@@ -7,37 +7,29 @@ returns.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
+from headrace.kernel.rows import File, reading
 from headrace.store.files import system
 from headrace.store.files.atomic import NewFile
+from headrace.store.rows.checkpoints import SUFFIX
 from headrace.store.shards.metadata import Part
 from headrace.store.shards.names import part_name, partition_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from headrace.kernel.blocks import LineRefusal, Packer, Piece, RowRefusal, Shard
     from headrace.kernel.rows import RowBatch
+    from headrace.store.shards.job.commit import Generation
+    from headrace.store.shards.job.directory import Attempt
+    from headrace.store.shards.job.object_store import RemoteAttempt
     from headrace.store.shards.options import PackOptions
 
 
-class Destination(Protocol):
-    """The destination of parts: a generation, or the staging directory of an attempt."""
-
-    def writing(self, path: Path | None = None) -> AbstractContextManager[None]:
-        """Raise an error of the operating system about `path` as `UnwritableError`."""
-        ...
-
-    def directory(self, partition: str | None = None) -> Path:
-        """Return the directory for parts, or for parts of a partition; create it if needed."""
-        ...
-
-    def keep(self, path: Path, shard: Shard) -> str:
-        """Accept a finished part in this directory; return its final path."""
-        ...
+Destination: TypeAlias = "Generation | Attempt | RemoteAttempt"
+"""The destination of parts: a generation, or an attempt at a task of a job."""
 
 
 def part_directory(parts: Path, partition: str | None, made: set[Path]) -> Path:
@@ -151,3 +143,15 @@ class PartFiles:
         file, self._file = self._file, None
         if file is not None:
             file.discard()
+
+
+def write_block_table(path: Path, shard: Shard) -> None:
+    """Write the sidecar of the finished file at `path`."""
+    new = NewFile(path.with_name(path.name + SUFFIX), like=path)
+    try:
+        with reading(str(path)):
+            content = shard.checkpoints(File(path))
+        new.append(content)
+        new.finish()
+    finally:
+        new.discard()

@@ -37,9 +37,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from types import TracebackType
 
-    from headrace.kernel.blocks import LineRefusal, RowRefusal
+    from headrace.kernel.blocks import LineRefusal, Packer, RowRefusal
     from headrace.kernel.rows import RowBatch
     from headrace.store.shards.metadata import Limits
+    from headrace.store.shards.write.partitions import PartitionedFiles
+    from headrace.store.shards.write.parts import PartFiles
 
     Refused: TypeAlias = BadRecordError | BadRowError | JsonTooLargeError
     OnError: TypeAlias = Literal["abort", "skip"] | Callable[[Refused], object]
@@ -67,6 +69,9 @@ class _Lines(Protocol):
 class RecordWriter(ABC, Generic[T]):
     """Takes records until `close`, which returns the result."""
 
+    _packing: Packer | PartFiles | PartitionedFiles
+    """Packs records into files, and counts them."""
+
     def __init__(self, target: str, limits: Limits, on_error: OnError) -> None:
         if on_error not in ("abort", "skip") and not callable(on_error):
             raise UsageError(
@@ -83,24 +88,24 @@ class RecordWriter(ABC, Generic[T]):
         self._result: T | None = None
 
     @property
-    @abstractmethod
     def records(self) -> int:
         """The number of written records, with blank lines."""
+        return self._packing.records
 
     @property
-    @abstractmethod
     def blank(self) -> int:
         """The number of blank lines among them; only counted if lines are checked."""
+        return self._packing.blank
+
+    @property
+    def logical_bytes(self) -> int:
+        """The bytes of all records with their newlines, before compression."""
+        return self._packing.logical_bytes
 
     @property
     @abstractmethod
     def bytes_written(self) -> int:
         """The bytes of files so far, after compression."""
-
-    @property
-    @abstractmethod
-    def logical_bytes(self) -> int:
-        """The bytes of all records with their newlines, before compression."""
 
     @abstractmethod
     def _add(self, data: bytes, start: int) -> LineRefusal | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from headrace.errors import UsageError
 from headrace.store.files.source import is_url
@@ -13,14 +13,40 @@ from headrace.store.shards.metadata import Metadata, numbered
 from headrace.store.shards.names import check_name
 from headrace.store.shards.options import run_facts
 from headrace.store.shards.vacuum.local import GRACE, seconds_of_grace
-from headrace.store.shards.write.parts_writer import PartsWriter
+from headrace.store.shards.write.partitions import part_files
+from headrace.store.shards.write.record_writer import RecordWriter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from headrace.kernel.blocks import LineRefusal, RowRefusal
+    from headrace.kernel.rows import RowBatch
+    from headrace.store.shards.job.directory import Attempt
+    from headrace.store.shards.job.object_store import RemoteAttempt
+    from headrace.store.shards.metadata import Part
     from headrace.store.shards.options import PackOptions
-    from headrace.store.shards.write.partitions import Keys
+    from headrace.store.shards.write.partitions import Keys, PartitionedFiles
+    from headrace.store.shards.write.parts import PartFiles
     from headrace.store.shards.write.record_writer import OnError
+
+T = TypeVar("T")
+
+
+class PartsWriter(RecordWriter[T]):
+    """Writes records to the parts of a generation or an attempt."""
+
+    _packing: PartFiles | PartitionedFiles
+
+    @property
+    def bytes_written(self) -> int:
+        """The bytes of the parts so far, after compression."""
+        return self._packing.bytes_written
+
+    def _add(self, data: bytes, start: int) -> LineRefusal | None:
+        return self._packing.add(data, start)
+
+    def _add_rows(self, rows: RowBatch, start: int) -> RowRefusal | None:
+        return self._packing.add_rows(rows, start)
 
 
 class SetWriter(PartsWriter[Metadata]):
@@ -54,7 +80,7 @@ class SetWriter(PartsWriter[Metadata]):
         self._allow_empty = allow_empty
         seconds_of_grace(grace)
         self._generation = Generation(directory, name, grace)
-        self._write_to(self._generation, self._options, keys)
+        self._packing = part_files(self._generation, options, keys)
 
     @property
     def metadata_path(self) -> Path:
@@ -62,13 +88,13 @@ class SetWriter(PartsWriter[Metadata]):
         return self._generation.names.meta(self._generation.number)
 
     def _commit(self) -> Metadata:
-        self._files.finish()
+        self._packing.finish()
         metadata = Metadata(
             self._generation.names.name,
             self._generation.number,
             self._options.compression,
             self._limits,
-            tuple(numbered(self._files.parts)),
+            tuple(numbered(self._packing.parts)),
             self._run,
         )
         if not (metadata.total_records or self._allow_empty):
@@ -77,5 +103,29 @@ class SetWriter(PartsWriter[Metadata]):
         return metadata
 
     def _discard(self) -> None:
-        self._files.close()
+        self._packing.close()
         self._generation.discard()
+
+
+class AttemptWriter(PartsWriter["tuple[Part, ...]"]):
+    """Writes the records of one attempt at a task; `close` returns the staged parts."""
+
+    def __init__(
+        self,
+        attempt: Attempt | RemoteAttempt,
+        target: str,
+        options: PackOptions,
+        keys: Keys | None,
+    ) -> None:
+        super().__init__(target, options.limits, "abort")
+        self._attempt = attempt
+        self._packing = part_files(attempt, options, keys)
+
+    def _commit(self) -> tuple[Part, ...]:
+        self._packing.finish()
+        self._attempt.close()
+        return tuple(self._packing.parts)
+
+    def _discard(self) -> None:
+        self._packing.close()
+        self._attempt.discard()
