@@ -102,7 +102,7 @@ def test_a_full_spool_directory_is_named(write, monkeypatch):
 
     def full(self, *arguments, **options):
         begin(self, *arguments, **options)
-        self._build = Full(self._build)
+        self.build = Full(self.build)
 
     monkeypatch.setattr(row_index.IndexJob, "__init__", full)
     with pytest.raises(SpoolError, match=r"No space left.*HEADRACE_SPOOL_DIR"):

@@ -29,7 +29,7 @@ from headrace.kernel.rows import RowBatch, reading
 from headrace.record import record, replace
 from headrace.store.files.opened import Closing
 from headrace.store.files.source import Source, SourceSpec, expand
-from headrace.store.rows.row_file import RowFile, RowOptions, row_file
+from headrace.store.rows.row_file import RowFile, RowOptions
 
 if TYPE_CHECKING:
     import pyarrow
@@ -594,4 +594,4 @@ def _rows_of(source: Source, options: RowOptions) -> Rows:
         from headrace.store.log.read.timed_rows import TimedRows
 
         return TimedRows(source, options)
-    return row_file(source, options)
+    return RowFile(source, options)

@@ -25,7 +25,7 @@ from headrace.kernel.rows import Decoding
 from headrace.store.files.opened import Keeping
 from headrace.store.files.source import expand
 from headrace.store.rows import log_segment, row_index
-from headrace.store.rows.row_file import RowOptions, row_file
+from headrace.store.rows.row_file import RowFile, RowOptions
 
 ROWS = [{"n": n, "k": n % 7, "pad": "x" * (n % 40)} for n in range(5000)]
 SEGMENT = 1300
@@ -44,7 +44,7 @@ def last_segment(log):
 
 
 def rows_of(source):
-    return row_file(source, RowOptions(1 << 20, Keeping(), Decoding()))
+    return RowFile(source, RowOptions(1 << 20, Keeping(), Decoding()))
 
 
 @pytest.mark.parametrize("codec", ["zstd", "gzip"])

@@ -16,7 +16,7 @@ from headrace.errors import HeadraceError
 from headrace.kernel.checksum import digest
 from headrace.kernel.rows import BlockTable, Decoding, reading
 from headrace.store.files.opened import Keeping, OpenedFile
-from headrace.store.rows.row_file import RowOptions, row_file
+from headrace.store.rows.row_file import RowFile, RowOptions
 from headrace.store.shards.options import LARGEST_BLOCK
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _faults(shards: ShardSet, part: Part) -> Iterator[Fault]:
             return  # what cannot be decoded cannot be counted
     elif opened.source.codec != "none" and not opened.is_hopped_over:
         yield Fault("the table of its blocks cannot be used")
-    rows = row_file(
+    rows = RowFile(
         opened.source, RowOptions(LARGEST_BLOCK, Keeping(), Decoding())
     ).total()
     if rows != part.records:

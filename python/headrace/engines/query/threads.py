@@ -114,12 +114,12 @@ def share_bytes(total: int, threads: int, *, lines: bool) -> int:
 
 def shares_of(file: RowFile, size: int) -> Iterator[Share]:
     """Cut a file into shares of `size` bytes."""
-    source, decoding = file.source, file.decoding._replace(threads=1)
+    source, decoding = file.source, file.options.decoding._replace(threads=1)
     if decoding.max_decoded != END:
         # Only a reader of the whole file knows its size after decompression.
         source = replace(source, blocks=False)
     for fragment in fragments(source, size):
-        batches = partial(_batches_of, fragment, file.max_line, decoding)
+        batches = partial(_batches_of, fragment, file.options.max_line, decoding)
         yield Share(file, batches, size=fragment.end - fragment.start)
 
 

@@ -26,7 +26,7 @@ from headrace.physical.query_plan import (
     plan_query,
     row_program,
 )
-from headrace.store.rows.row_file import RowOptions, row_file
+from headrace.store.rows.row_file import RowFile, RowOptions
 from headrace.store.shards.write.partitions import directory_of
 
 if TYPE_CHECKING:
@@ -376,7 +376,7 @@ class _QueryRun:
         self.name = step.name
         plan = row_by_row(step.query)
         named = {
-            name: [row_file(source, reading) for source in sources]
+            name: [RowFile(source, reading) for source in sources]
             for name, sources in step.named
         }
         given = QueryInput(plan, options, named=named)

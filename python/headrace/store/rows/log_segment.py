@@ -16,39 +16,32 @@ from headrace.kernel.rows import RowIndex
 from headrace.store.log import files
 from headrace.store.log.entries import entry_at
 from headrace.store.log.names import LogNames
-from headrace.store.log.read.sources import elsewhere
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from headrace.store.files.opened import OpenedFile
-    from headrace.store.files.source import Segment, Source
+    from headrace.store.files.source import Segment
 
 
-class RecordedRows:
-    """The rows of a segment, as its index records them."""
+def recorded_total(opened: OpenedFile) -> int | None:
+    """Return the number of rows, None if the index does not fit the segment."""
+    with _fitting(opened) as found:
+        return None if found is None else found[1].rows
 
-    def total(self, opened: OpenedFile) -> int | None:
-        """Return the number of rows, None if the index does not fit the segment."""
-        with _fitting(opened) as found:
-            return None if found is None else found[1].rows
 
-    def index(self, opened: OpenedFile, interval: int) -> RowIndex | None:
-        """Return a row index made of entries, None if the index does not fit the segment."""
-        with _fitting(opened) as found:
-            if found is None:
-                return None
-            descriptor, segment = found
-            rows = range(0, segment.rows, interval)
-            entries = [entry_at(descriptor, row, segment.salt) for row in rows]
-            offsets = [entry.start for entry in entries if entry is not None]
-            if len(offsets) < len(entries):
-                return None
-            return RowIndex.known(interval, offsets, segment.rows, opened.size)
-
-    def moved(self, source: Source) -> Source | None:
-        """Return the compressed file of a segment that was plain, None if it is gone."""
-        return elsewhere(source)
+def recorded_index(opened: OpenedFile, interval: int) -> RowIndex | None:
+    """Return a row index made of entries, None if the index does not fit the segment."""
+    with _fitting(opened) as found:
+        if found is None:
+            return None
+        descriptor, segment = found
+        rows = range(0, segment.rows, interval)
+        entries = [entry_at(descriptor, row, segment.salt) for row in rows]
+        offsets = [entry.start for entry in entries if entry is not None]
+        if len(offsets) < len(entries):
+            return None
+        return RowIndex.known(interval, offsets, segment.rows, opened.size)
 
 
 @contextmanager

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from headrace.store.index.key_scan import KeyRows, Proven
     from headrace.store.rows.demand import IndexPolicy, Keys, Lanes
     from headrace.store.rows.reverse_scan import ReverseScan
-    from headrace.store.rows.row_index import IndexedRows, IndexJob, KnownRows
+    from headrace.store.rows.row_index import IndexedRows, IndexJob
 
     Progress: TypeAlias = Callable[[int], None]
 
@@ -82,12 +82,9 @@ class RowOptions:
 class RowFile:
     """The rows of one source in one process; the file is opened when it is needed."""
 
-    def __init__(
-        self, source: Source, options: RowOptions, known: KnownRows | None = None
-    ) -> None:
+    def __init__(self, source: Source, options: RowOptions) -> None:
         self.source = source
-        self._known = known
-        self._options = options
+        self.options = options
         self._lock = threading.RLock()
         self._opened: OpenedFile | None = None
         self._bytes_before = 0
@@ -211,7 +208,7 @@ class RowFile:
         if self.source.is_pipe:
             rows, first = self._pipe_rows(ends_at_long_row=ends_at_long_row), 0
         elif (table := self._open().counted_table) is None:
-            opened, max_line = self._open(), self._options.max_line
+            opened, max_line = self._open(), self.options.max_line
             rows = rows_from(opened, max_line, ends_at_long_row=ends_at_long_row)
             first = 0
         else:
@@ -220,7 +217,7 @@ class RowFile:
             _begin, end, _first = table.at_row(last)
             rows = rows_from(
                 self._open(),
-                self._options.max_line,
+                self.options.max_line,
                 start=begin,
                 end=END if stop is None else end,
                 first_row=first,
@@ -237,8 +234,8 @@ class RowFile:
                 reader,
                 codec,
                 size=END,
-                max_line=self._options.max_line,
-                decoding=self._options.decoding,
+                max_line=self.options.max_line,
+                decoding=self.options.decoding,
                 ends_at_long_row=ends_at_long_row,
             )
         return Rows(self.source.location, stream, None)
@@ -280,7 +277,7 @@ class RowFile:
                 size=size,
                 first=first,
                 count=count,
-                max_line=self._options.max_line,
+                max_line=self.options.max_line,
                 max_bytes=BATCH_BYTES,
             )
         if opened is not None:
@@ -306,28 +303,20 @@ class RowFile:
 
     def _known_rows(self) -> int | None:
         """Return the number of rows that the writer recorded."""
-        if self._known is None or self._indexed is not None:
+        if self.source.segment is None or self._indexed is not None:
             return None
-        return self._known.total(self._open())
+        from headrace.store.rows.log_segment import recorded_total
+
+        return recorded_total(self._open())
 
     # Counts of other processes
-
-    @property
-    def decoding(self) -> Decoding:
-        """The options for decoding its blocks."""
-        return self._options.decoding
-
-    @property
-    def max_line(self) -> int:
-        """The limit on the length of a row."""
-        return self._options.max_line
 
     @property
     def keeps_index(self) -> bool:
         """Whether a row index that is built is kept."""
         from headrace.store.rows import checkpoints
 
-        return checkpoints.worth_keeping(self.source, self._options.keeping)
+        return checkpoints.worth_keeping(self.source, self.options.keeping)
 
     def known_total(self) -> int | None:
         """Return the number of rows, if it is known without reading them."""
@@ -338,7 +327,7 @@ class RowFile:
             indexed = self._index()
             known = indexed.index.total_rows if indexed.job is None else None
         elif known is None:
-            kept = checkpoints.load(self.source, self._open(), self._options.keeping)
+            kept = checkpoints.load(self.source, self._open(), self.options.keeping)
             known = None if kept is None else kept.index.total_rows
         return known
 
@@ -364,7 +353,7 @@ class RowFile:
             return
         ends = (size, terminated, bom)
         index = counted_index(self.source, opened, rows, offsets, ends)
-        checkpoints.save(self.source, opened, index, self._options.keeping)
+        checkpoints.save(self.source, opened, index, self.options.keeping)
 
     def _count(self, progress: Progress, *, use_up: bool) -> int:
         if self._total is not None:
@@ -386,12 +375,12 @@ class RowFile:
 
         opened = None if self.source.is_pipe else self._open()
         if opened is not None:
-            kept = checkpoints.load(self.source, opened, self._options.keeping)
+            kept = checkpoints.load(self.source, opened, self.options.keeping)
             if kept is not None:
                 return kept.index.total_rows
         index = RowIndex(INTERVAL)
         data, codec = self._data(opened)
-        job = index_job(self.source, opened, data, codec, self._options, index)
+        job = index_job(self.source, opened, data, codec, self.options, index)
         self._finish(job, progress, here=True)
         return index.total_rows
 
@@ -449,7 +438,7 @@ class RowFile:
             job.run()
         file, end = self.positions()
         opened = None if self.source.is_pipe else self._open()
-        location, max_line = self.source.location, self._options.max_line
+        location, max_line = self.source.location, self.options.max_line
         return ReverseScan(location, file, end, opened, max_line)
 
     def _by_position(self) -> bool:
@@ -486,7 +475,7 @@ class RowFile:
         return find(
             self,
             self._open,
-            self._options,
+            self.options,
             keys,
             max_depth,
             policy,
@@ -541,14 +530,18 @@ class RowFile:
             return self._opened
 
     def _open_file(self) -> OpenedFile:
-        keeping, decoding = self._options.keeping, self._options.decoding
+        keeping, decoding = self.options.keeping, self.options.decoding
         try:
             return OpenedFile(self.source, keeping, decoding)
         except SourceChangedError:
-            moved = None if self._known is None else self._known.moved(self.source)
+            if self.source.segment is None:
+                raise
+            from headrace.store.log.read.sources import elsewhere
+
+            moved = elsewhere(self.source)
             if moved is None:
                 raise
-        if not self._options.blocks:
+        if not self.options.blocks:
             moved = replace(moved, blocks=False)
         return OpenedFile(moved, keeping, decoding)
 
@@ -572,10 +565,9 @@ class RowFile:
     def _make_index(self, *, look_for_kept: bool = True) -> IndexedRows:
         from headrace.store.rows.row_index import index_copy, index_in_place
 
-        options = self._options
+        options = self.options
         if self._seekable:
-            known = self._known if look_for_kept else None
-            return index_in_place(self._open(), options, known, kept=look_for_kept)
+            return index_in_place(self._open(), options, kept=look_for_kept)
         opened = None if self.source.is_pipe else self._open()
         data, codec = self._data(opened)
         return index_copy(self.source, opened, data, codec, options)
@@ -585,12 +577,3 @@ class RowFile:
         if opened is None:
             return self._take_pipe()
         return opened.data, opened.codec
-
-
-def row_file(source: Source, options: RowOptions) -> RowFile:
-    """Return the rows of a source of any kind."""
-    if source.segment is None:
-        return RowFile(source, options)
-    from headrace.store.rows.log_segment import RecordedRows
-
-    return RowFile(source, options, RecordedRows())

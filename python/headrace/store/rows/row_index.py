@@ -12,7 +12,7 @@ import threading
 import time
 from codecs import BOM_UTF8
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from headrace.errors import HeadraceError, SpoolError
 from headrace.kernel.rows import File, IndexBuild, Reader, RowIndex, reading
@@ -42,30 +42,16 @@ class IndexedRows:
     copied: bool = False
 
 
-class KnownRows(Protocol):
-    """Facts about the rows of a source that its writer recorded; None where there are none."""
-
-    def total(self, opened: OpenedFile) -> int | None:
-        """Return the number of rows."""
-        ...
-
-    def index(self, opened: OpenedFile, interval: int) -> RowIndex | None:
-        """Return a row index, with a checkpoint at every `interval`-th row."""
-        ...
-
-    def moved(self, source: Source) -> Source | None:
-        """Return the file that has the rows now, after the source could not be opened."""
-        ...
-
-
 def index_in_place(
-    opened: OpenedFile, options: RowOptions, known: KnownRows | None, *, kept: bool
+    opened: OpenedFile, options: RowOptions, *, kept: bool
 ) -> IndexedRows:
-    """Return the row index of a seekable file; `kept`: a sidecar may be used."""
+    """Return the row index of a seekable file; `kept`: one that was stored may be used."""
     table = opened.counted_table
     counted = None if table is None else table.index()
-    if counted is None and known is not None:
-        counted = known.index(opened, INTERVAL)
+    if counted is None and kept and opened.source.segment is not None:
+        from headrace.store.rows.log_segment import recorded_index
+
+        counted = recorded_index(opened, INTERVAL)
     if counted is not None:
         return IndexedRows(counted, opened.data)
     found = None
@@ -93,9 +79,9 @@ def index_copy(
         raise SpoolError(directory, "it is no directory that can be written to")
     index = RowIndex(INTERVAL)
     job = index_job(source, opened, data, codec, options, index, directory)
-    if job.copy is None:
-        raise AssertionError("a job with a directory makes a copy")
-    return IndexedRows(index, job.copy, job, copied=True)
+    copy = job.build.copy
+    assert copy is not None  # a job with a directory makes a copy
+    return IndexedRows(index, copy, job, copied=True)
 
 
 def counted_index(
@@ -170,35 +156,16 @@ class IndexJob:
     ) -> None:
         self.path = path
         self.index = index
-        self._build = build
+        self.build = build
         self._on_done = on_done
         self._spool = spool
         self._changed = threading.Condition()
         self._running = threading.Lock()
-        self._cancelled = False
-        self._ended = False
+        self.cancelled = False
+        self.ended = False
+        """Whether the job is done, failed or cancelled."""
         self._error: HeadraceError | None = None
         self._thread: threading.Thread | None = None
-
-    @property
-    def copy(self) -> File | None:
-        """The file that the decoded bytes are written to, if they are kept."""
-        return self._build.copy
-
-    @property
-    def ended(self) -> bool:
-        """Whether the job is done, failed or cancelled."""
-        return self._ended
-
-    @property
-    def cancelled(self) -> bool:
-        """Whether it was cancelled."""
-        return self._cancelled
-
-    @property
-    def error(self) -> HeadraceError | None:
-        """Why it failed, if it did."""
-        return self._error
 
     def start(self) -> None:
         """Scan in the background."""
@@ -216,7 +183,7 @@ class IndexJob:
         """
         with self._running:
             slice_bytes = FIRST_SLICE_BYTES
-            while not self._ended and not self._knows(until_row):
+            while not self.ended and not self._knows(until_row):
                 self._advance(slice_bytes)
                 slice_bytes = SLICE_BYTES
                 tick()
@@ -234,7 +201,7 @@ class IndexJob:
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         with self._changed:
-            while not self._ended and not self._knows(until_row):
+            while not self.ended and not self._knows(until_row):
                 left = None if deadline is None else deadline - time.monotonic()
                 if left is not None and left <= 0:
                     return False
@@ -247,12 +214,12 @@ class IndexJob:
         """Wait until the first rows or bytes are known, or the job has ended."""
         with self._changed:
             return self._changed.wait_for(
-                lambda: self._ended or self.index.scanned > 0, timeout
+                lambda: self.ended or self.index.scanned > 0, timeout
             )
 
     def cancel(self) -> None:
         """Cancel the job, and wait until it has ended."""
-        self._cancelled = True
+        self.cancelled = True
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
             thread.join()
@@ -271,12 +238,12 @@ class IndexJob:
         main = threading.main_thread()
         slice_bytes = FIRST_SLICE_BYTES
         with self._running:
-            while not self._ended and main.is_alive():
+            while not self.ended and main.is_alive():
                 self._advance(slice_bytes)
                 slice_bytes = SLICE_BYTES
 
     def _advance(self, slice_bytes: int) -> None:
-        if self._cancelled:
+        if self.cancelled:
             self._end()
             return
         try:
@@ -295,7 +262,7 @@ class IndexJob:
 
     def _advanced(self, slice_bytes: int) -> bool:
         try:
-            return self._build.advance(slice_bytes)
+            return self.build.advance(slice_bytes)
         except OSError as error:
             if self._spool is None or error.errno not in _FULL:
                 raise
@@ -305,5 +272,5 @@ class IndexJob:
 
     def _end(self) -> None:
         with self._changed:
-            self._ended = True
+            self.ended = True
             self._changed.notify_all()

@@ -55,7 +55,7 @@ def _count(
 ) -> None:
     if not files:
         return
-    counting = RowCount(INTERVAL, files[0].decoding._replace(threads=1))
+    counting = RowCount(INTERVAL, files[0].options.decoding._replace(threads=1))
     cut = [fragments(absolute(file.source), partition_bytes) for file in files]
     counted = _of_each(cut, counting.of, run_each, partition_bytes, tell)
     numbered: list[list[Fragment]] = []

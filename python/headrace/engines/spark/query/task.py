@@ -16,7 +16,7 @@ from headrace.engines.spark.query.task_query import Chunk, JoinKey, RefusedRow
 from headrace.errors import HeadraceError, QueryFailedError, UnusableTableError
 from headrace.kernel.programs import Counts, RowQuery, StreamQuery
 from headrace.physical.query_plan import QueryPlan, RowPlan, StreamPlan
-from headrace.store.rows.row_file import BATCH_BYTES, BATCH_ROWS, row_file
+from headrace.store.rows.row_file import BATCH_BYTES, BATCH_ROWS, RowFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -50,7 +50,7 @@ class TaskRun:
         form = query.form
         options = replace(query.options, nulls=form.nulls, limit=form.limit, threads=1)
         named = {
-            name: [row_file(source, query.reading) for source in sources]
+            name: [RowFile(source, query.reading) for source in sources]
             for name, sources in query.named.items()
         }
         self._indexes = ProvenIndexes(query.by_index, query.proven)

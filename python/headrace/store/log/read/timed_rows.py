@@ -23,8 +23,8 @@ from headrace.store.rows.row_file import (
     BATCH_ROWS,
     FIRST_BATCH_ROWS,
     INTERVAL,
+    RowFile,
     RowOptions,
-    row_file,
 )
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class TimedRows:
     capabilities = Capabilities(reverse=True, tail=True, positions=True)
 
     def __init__(self, source: Source, options: RowOptions) -> None:
-        self._file = row_file(source, options)
+        self._file = RowFile(source, options)
         self._lock = threading.Lock()
         self._chosen: ChosenRows | None = None
 
