@@ -18,7 +18,7 @@ from headrace.kernel.join import Form, JoinCounts
 from headrace.physical.joins import Sides, Strategy, choose, estimated_memory, is_small
 from headrace.store.files.source import Source, SourceSpec, total_size
 from headrace.store.files.units import parse_size
-from headrace.store.index.key_names import SUFFIX
+from headrace.store.index.catalog import SUFFIX
 from headrace.store.index.set.stored import INDEXES
 from headrace.store.index.target import set_of
 

@@ -12,7 +12,7 @@ import headrace
 from headrace.engines.index.kinds import KeyBuild
 from headrace.engines.local.key_build import build
 from headrace.errors import HeadraceError, HeadraceWarning
-from headrace.store.index.key_names import suffix_of
+from headrace.store.index.catalog import suffix_of
 from headrace.store.index.target import one_source
 from tests.reference.compressed import FORMS
 

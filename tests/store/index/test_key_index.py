@@ -21,7 +21,7 @@ from headrace.errors import (
     UsageError,
 )
 from headrace.store.files.opened import OpenedFile
-from headrace.store.index.key_names import suffix_of
+from headrace.store.index.catalog import suffix_of
 from tests.reference.compressed import FORMS
 
 ROWS = b"".join(b'{"k":%d,"n":%d}\n' % (n % 100, n) for n in range(1000))

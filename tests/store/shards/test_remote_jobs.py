@@ -24,8 +24,8 @@ from headrace.errors import (
 )
 from headrace.store.shards.job import job as jobs
 from headrace.store.shards.job import object_store
+from headrace.store.shards.job.job import Batch
 from headrace.store.shards.job.object_store import RemoteHome
-from headrace.store.shards.job.stream_batches import Batch
 from tests.reference.shard_jobs import (
     attempt,
     begin,

@@ -7,7 +7,7 @@ import pytest
 import headrace
 from headrace.errors import StreamNotContinuedError
 from headrace.store.shards import names as naming
-from headrace.store.shards.job.stream_batches import Batch
+from headrace.store.shards.job.job import Batch
 from headrace.store.shards.local_set import LocalSet
 from tests.spark.stream_data import append_set
 

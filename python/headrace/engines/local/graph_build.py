@@ -24,9 +24,13 @@ from headrace.kernel.index_meta import HASH_BYTES, Lines, MadeOf, SourceMark
 from headrace.kernel.rows import SidecarError, explaining
 from headrace.store.files.atomic import in_place_of
 from headrace.store.files.opened import OpenedFile
-from headrace.store.index.file import mark_of, refuse_unless_seekable, remove_delta
+from headrace.store.index.file import (
+    delta_of,
+    mark_of,
+    refuse_unless_seekable,
+    remove_delta,
+)
 from headrace.store.index.graph import StoredGraph
-from headrace.store.index.key_names import delta_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

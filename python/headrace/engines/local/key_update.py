@@ -20,9 +20,8 @@ from headrace.kernel.key_index import (
 from headrace.kernel.rows import SidecarError, explaining
 from headrace.store.files.atomic import in_place_of
 from headrace.store.files.opened import OpenedFile
-from headrace.store.index.file import mark_of, remove_delta
+from headrace.store.index.file import delta_of, mark_of, remove_delta
 from headrace.store.index.key import Stored
-from headrace.store.index.key_names import delta_of
 
 if TYPE_CHECKING:
     from headrace.engines.index.kinds import KeyBuild

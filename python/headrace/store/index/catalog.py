@@ -4,25 +4,37 @@ There is a `Catalog` for each kind of index, which says how its files are named;
 the same. Of a kind without names, a source has one index; of a kind with names, one for each
 key. A new index replaces one of the same fields, or a damaged one; any other index only if
 forced, and other files never.
+
+The first index of ``DATA`` by key is ``DATA.jnx``; those of other keys are ``DATA.jnx.KEY``.
+Characters of a field name that have a meaning in a path, or in these names, are escaped as in
+URLs.
 """
 
 from __future__ import annotations
 
+import hashlib
+import re
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
+from urllib.parse import quote
 
 from headrace.errors import KeyIndexError, UsageError
 from headrace.store.files import system
 from headrace.store.files.sidecars import sidecar_places
 from headrace.store.index.file import Stored, Unreadable, place_options
-from headrace.store.index.key_names import SUFFIX, is_index_name, suffix_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from headrace.store.index.file import Where
+
+SUFFIX = ".jnx"
+
+_RESERVED = frozenset({"graph", "delta", "tmp", "lock"})
+_LONGEST = 100
+_MEANS_SOMETHING = re.compile(r"[%+/.~\x00-\x1f\x7f]")
 
 S = TypeVar("S", bound=Stored[Any, Any])
 
@@ -193,3 +205,32 @@ def _named_beside(place: Path) -> Iterator[Path]:
     for name in sorted(system.calls.list_directory(place.parent)):
         if name.startswith(prefix) and is_index_name(name.removeprefix(prefix)):
             yield place.with_name(name)
+
+
+def suffix_of(fields: Sequence[str]) -> str:
+    """Return the suffix of the index of a key if ``.jnx`` is taken.
+
+    >>> suffix_of(["customer_id"]), suffix_of(["a.b", "c+d"]), suffix_of(["graph"])
+    ('.jnx.customer_id', '.jnx.a%2Eb+c%2Bd', '.jnx.%67raph')
+    """
+    text = "+".join(_MEANS_SOMETHING.sub(_escaped, field) for field in fields)
+    if text in _RESERVED or not text:
+        text = f"%{ord(text[0]):02X}{text[1:]}" if text else "%"
+    if len(text.encode()) > _LONGEST:
+        # A file name has at most 255 bytes, and the name of the data comes first.
+        text = "~" + hashlib.sha256(text.encode()).hexdigest()[:32]
+    return f"{SUFFIX}.{text}"
+
+
+def is_index_name(name: str) -> bool:
+    """Whether the text after ``DATA.jnx.`` is the name of a key.
+
+    >>> [is_index_name(name) for name in ("id", "a+b", "delta", "id.delta", "lock")]
+    [True, True, False, False, False]
+    """
+    return name not in _RESERVED and "." not in name
+
+
+def _escaped(found: re.Match[str]) -> str:
+    special = {".": "%2E", "~": "%7E"}
+    return special.get(found[0]) or quote(found[0], safe="")

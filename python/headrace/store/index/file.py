@@ -42,7 +42,6 @@ from headrace.kernel.rows import SidecarError, reading
 from headrace.store.files import system
 from headrace.store.files.atomic import remove_temporary, unwritable_whole
 from headrace.store.files.lock import FileLock
-from headrace.store.index.key_names import delta_of, lock_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -268,6 +267,16 @@ def _opened(
     except SidecarError as error:
         known = [fault for text, fault in _FAULTS.items() if text in error.reason]
         return Unreadable(path, [*known, "corrupt"][0], error.damage)
+
+
+def delta_of(path: Path) -> Path:
+    """Return the path of the delta of an index."""
+    return path.with_name(f"{path.name}.delta")
+
+
+def lock_of(path: Path) -> Path:
+    """Return the path of the lock of an index, which its writer holds."""
+    return path.with_name(f"{path.name}.lock")
 
 
 def mark_of(source: Source, opened: OpenedFile) -> SourceMark:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 from headrace.errors import KeyIndexError
 from headrace.kernel.key_index import KeyIndex, Meta, meta_of
 from headrace.store.index import file as index_file
-from headrace.store.index.catalog import Catalog
-from headrace.store.index.key_names import SUFFIX
+from headrace.store.index.catalog import SUFFIX, Catalog
 
 if TYPE_CHECKING:
     from pathlib import Path

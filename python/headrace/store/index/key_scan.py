@@ -20,9 +20,9 @@ from headrace.kernel.rows import SidecarError, count_rows, reading
 from headrace.kernel.tally import Tally
 from headrace.store.files.opened import rows_from
 from headrace.store.files.sidecars import sidecar_places
+from headrace.store.index.catalog import SUFFIX, suffix_of
 from headrace.store.index.file import Unreadable, fitting
 from headrace.store.index.key import Stored, read
-from headrace.store.index.key_names import SUFFIX, suffix_of
 from headrace.store.rows.demand import IndexEstimate, NoKeyRows
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from headrace.engines.spark.sink.options import WriteOptions
-    from headrace.store.shards.job.stream_batches import Batch
+    from headrace.store.shards.job.job import Batch
     from headrace.store.shards.metadata import Part
     from headrace.store.shards.write.set_writer import AttemptWriter
 

@@ -16,7 +16,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
 from headrace.engines.spark.sink.writer import HeadraceWriter, StagedParts
-from headrace.store.shards.job.stream_batches import Batch
+from headrace.store.shards.job.job import Batch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

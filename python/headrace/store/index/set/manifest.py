@@ -7,7 +7,7 @@ Format: docs/formats/set-index.md.
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from headrace.errors import HeadraceError
@@ -119,16 +119,7 @@ class Manifest:
 
     def without_delta(self) -> Manifest:
         """Return the index of its first parts alone."""
-        return Manifest(
-            self.name,
-            self.edition,
-            self.key,
-            self.mode,
-            self.max_line,
-            self.max_depth,
-            self.parts[: self.base.parts],
-            self.base,
-        )
+        return replace(self, parts=self.parts[: self.base.parts], delta=None)
 
 
 def lines_of(parts: Iterable[CoveredPart]) -> Lines:

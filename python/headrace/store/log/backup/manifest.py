@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,18 +87,8 @@ def encode(backup: Backup) -> bytes:
         "generation": backup.generation,
         "manifest": manifests.encode(backup.manifest).decode(),
     }
-    kept = (json.dumps(_told(each)) for each in backup.files)
+    kept = (json.dumps(asdict(each)) for each in backup.files)
     return encoded(head, "files", kept, dump=json.dumps)
-
-
-def _told(kept: Kept) -> dict[str, object]:
-    return {
-        "name": kept.name,
-        "stored": kept.stored,
-        "bytes": kept.bytes,
-        "digest": kept.digest,
-        "final": kept.final,
-    }
 
 
 def load(names: BackupNames) -> Backup | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 ACTIONS = {
     "created": "an empty log was begun",
@@ -41,14 +41,7 @@ class Action:
 
     def as_fields(self) -> dict[str, object]:
         """Return the change as plain data."""
-        return {
-            "action": self.action,
-            "path": self.path,
-            "why": self.why,
-            "rows": self.rows,
-            "bytes": self.bytes,
-            "offset": self.offset,
-        }
+        return asdict(self)
 
     def __str__(self) -> str:
         counts = [f"{self.rows} rows"] * bool(self.rows)
