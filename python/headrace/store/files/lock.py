@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headrace.errors import HeadraceError
+    from headrace.store.log.lock import LogLock
 
-_held: weakref.WeakSet[FileLock] = weakref.WeakSet()
+HELD: weakref.WeakSet[FileLock | LogLock] = weakref.WeakSet()
+"""The locks that this process holds, of any kind; a forked child forgets them."""
 
 
 class FileLock:
@@ -39,7 +41,7 @@ class FileLock:
         self._path = path
         self._file: FileIO | None = None
         self._opening = False
-        _held.add(self)
+        HELD.add(self)
         try:
             while not self._try():
                 self.forget()
@@ -112,9 +114,9 @@ def _opened(path: str, flags: int) -> int:
 
 def _forget_all() -> None:
     # A child that lives longer must not keep the lock of a parent that died.
-    for lock in list(_held):
+    for lock in list(HELD):
         lock.forget()
-    _held.clear()
+    HELD.clear()
 
 
 os.register_at_fork(after_in_child=_forget_all)

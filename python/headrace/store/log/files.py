@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from headrace.store.log.entries import Header
+    from headrace.store.log.names import LogNames
+
 
 def open_to_read(path: Path) -> int:
     """Open a file of a log, which must be regular."""
@@ -94,6 +97,12 @@ def write_at(descriptor: int, data: bytes, offset: int) -> None:
         rest = rest[written:]
 
 
+def pieces(start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield offset and length of the pieces in which bytes are copied."""
+    for offset in range(start, end, _PIECE):
+        yield offset, min(_PIECE, end - offset)
+
+
 def read_at(descriptor: int, length: int, offset: int) -> bytes:
     """Read `length` bytes, fewer only at the end of the file."""
     data = os.pread(descriptor, length, offset)
@@ -130,7 +139,9 @@ def put_in_place(path: Path, content: bytes) -> None:
         raise
 
 
-_UNLIMITED = Decoding(1, END, END)
+_PIECE = 1 << 20
+
+UNLIMITED = Decoding(1, END, END)
 """A block table without a size limit: the manifest has the size."""
 
 
@@ -151,7 +162,7 @@ def open_packed(path: Path, codec: str) -> File:
         table = BlockTable.find(file, codec, size)
         if table is None:
             raise LogDamagedError(str(path), size, "it has no table of its blocks")
-        return table.decoded(file, size, _UNLIMITED)
+        return table.decoded(file, size, UNLIMITED)
 
 
 @contextmanager
@@ -162,3 +173,36 @@ def reading_lines(path: str) -> Iterator[None]:
             yield
     except (DamagedSourceError, UnusableTableError) as error:
         raise LogDamagedError(path, error.offset, error.reason) from None
+
+
+class OpenSegment:
+    """Both files of a segment, which must exist."""
+
+    def __init__(self, names: LogNames, header: Header) -> None:
+        self.header = header
+        self.path = names.data(header.base)
+        self.index_path = names.index(header.base)
+        self.data = open_to_write(self.path)
+        try:
+            self.index = open_to_write(self.index_path)
+        except BaseException:
+            os.close(self.data)
+            raise
+
+    def close(self) -> None:
+        """Close both files."""
+        data, self.data = self.data, -1
+        index, self.index = self.index, -1
+        for descriptor in (data, index):
+            if descriptor >= 0:
+                os.close(descriptor)
+
+    @property
+    def size(self) -> int:
+        """The bytes of its data."""
+        return os.fstat(self.data).st_size
+
+    @property
+    def index_size(self) -> int:
+        """The bytes of its index."""
+        return os.fstat(self.index).st_size

@@ -13,7 +13,6 @@ import fcntl
 import json
 import os
 import time
-import weakref
 from contextlib import suppress
 from functools import partial
 from io import FileIO
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING
 from headrace.errors import LogLockedError
 from headrace.kernel.values import InvalidJsonError, parse
 from headrace.store.files import system
+from headrace.store.files.lock import HELD
 from headrace.store.log import files
 
 if TYPE_CHECKING:
@@ -34,8 +34,6 @@ WAIT = 1.0
 _LOOK = 0.02
 """Seconds between attempts."""
 
-_held: weakref.WeakSet[LogLock] = weakref.WeakSet()
-
 
 class LogLock:
     """The lock, held from construction to `release`."""
@@ -45,7 +43,7 @@ class LogLock:
         opener = partial(_opened, flags)
         self._epoch: int | None = None
         self._file = FileIO(names.lock, "r+", opener=opener)
-        _held.add(self)
+        HELD.add(self)
         try:
             files.refuse_irregular(names.lock, os.fstat(self._file.fileno()).st_mode)
             self._take(wait)
@@ -120,7 +118,7 @@ class LogLock:
         finally:
             self._file.close()
 
-    def abandon(self) -> None:
+    def forget(self) -> None:
         """Close the copy of a forked child; the parent keeps the lock."""
         self._file.close()
 
@@ -140,13 +138,3 @@ def is_locked(names: LogNames) -> bool:
 
 def _opened(flags: int, path: str, _flags: int) -> int:
     return system.calls.open(Path(path), flags)
-
-
-def _release_all() -> None:
-    # A child that lives longer must not keep the lock of a parent that died.
-    for lock in list(_held):
-        lock.abandon()
-    _held.clear()
-
-
-os.register_at_fork(after_in_child=_release_all)

@@ -243,19 +243,19 @@ class Manifest:
         left = tuple(base for base in self.removing if base not in bases)
         return replace(self, removing=left)
 
-    def rotated(self, begun: int | None = None) -> Manifest:
-        """Return the state in which the last segment is full, and an empty one follows."""
-        old = self.active
+    def rotated(self, begun: int | None = None, full: Sealed | None = None) -> Manifest:
+        """Return the state in which the last segment is `full`, and an empty one follows."""
+        full = full or self.active.sealed()
         empty = replace(
-            old,
+            self.active,
             file_number=self.next_file_number,
-            base=old.base + old.rows,
+            base=full.last_line,
             rows=0,
             bytes=0,
             times=Times(),
             begun=begun,
         )
-        return replace(self, segments=(*self.segments, old.sealed()), active=empty)
+        return replace(self, segments=(*self.segments, full), active=empty)
 
     def save(self, names: LogNames) -> Manifest:
         """Replace the manifest file durably, and return its new state."""
@@ -268,11 +268,6 @@ class Manifest:
         newer = replace(self, generation=self.generation + 1)
         files.put_in_place(names.manifest, encode(newer))
         return newer
-
-
-def fresh_clock(late: int | None = 0) -> LogClock:
-    """Return a clock that has read no line."""
-    return LogClock(late)
 
 
 def encode(manifest: Manifest) -> bytes:

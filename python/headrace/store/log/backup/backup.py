@@ -22,7 +22,7 @@ from headrace.errors import (
     UsageError,
 )
 from headrace.kernel.checksum import digest
-from headrace.kernel.log import Place, verify
+from headrace.kernel.log import LogClock, Place, verify
 from headrace.kernel.rows import reading
 from headrace.store.files import system
 from headrace.store.files.atomic import unwritable
@@ -33,7 +33,7 @@ from headrace.store.log import manifest as manifests
 from headrace.store.log.backup import manifest as backup_file
 from headrace.store.log.backup.manifest import BackupNames, Kept
 from headrace.store.log.entries import committed_now, rows_in
-from headrace.store.log.manifest import Sealed, fresh_clock
+from headrace.store.log.manifest import Sealed
 from headrace.store.log.names import LogNames, segment_name
 
 if TYPE_CHECKING:
@@ -94,9 +94,6 @@ def _goes_on(
             reason = f"it has {size} bytes, but had {kept.bytes} when it was backed up"
             raise LogDamagedError(str(path), size, reason)
         return digest(lines, kept.bytes) == kept.digest
-
-
-_PIECE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,8 +305,7 @@ class _Copying:
             descriptor = files.open_to_write(stored)
         try:
             system.calls.truncate(descriptor, start)
-            for offset in range(start, kept.bytes, _PIECE):
-                length = min(_PIECE, kept.bytes - offset)
+            for offset, length in files.pieces(start, kept.bytes):
                 with reading(str(path)):
                     data = source.read_at(offset, length)
                 files.write_at(descriptor, data, offset)
@@ -412,7 +408,7 @@ def _fault(
             else files.open_packed(data, packed.codec)
         )
         files_of = files.open_file(index), lines
-        reached, fault = verify(*files_of, place.end, begin, place.rows, fresh_clock())
+        reached, fault = verify(*files_of, place.end, begin, place.rows, LogClock(0))
     if fault is not None:
         return reached, f"line {reached.last_line + 1}: {fault.reason}"
     if reached.end != place.end:

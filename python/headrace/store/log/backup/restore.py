@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from headrace.store.log.backup.manifest import Backup
 
-_PIECE = 1 << 20
-
 
 def restore_log(
     directory: str | os.PathLike[str],
@@ -107,15 +105,14 @@ def _remove_leftovers(final: Path) -> None:
             try:
                 system.calls.remove_tree(path)
             finally:
-                lock.abandon()
+                lock.forget()
 
 
 def _copy(path: Path, size: int, target: Path) -> None:
     with system.closing(system.calls.create(target)) as descriptor:
         with reading(str(path)):
             source = files.open_file(path)
-        for offset in range(0, size, _PIECE):
-            length = min(_PIECE, size - offset)
+        for offset, length in files.pieces(0, size):
             with reading(str(path)):
                 data = source.read_at(offset, length)
             files.write_at(descriptor, data, offset)

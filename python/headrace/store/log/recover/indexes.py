@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from itertools import count
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from headrace.errors import HeadraceError, LogDamagedError
-from headrace.kernel.log import ENTRY_BYTES, HEADER_BYTES, Place, verify
-from headrace.kernel.rows import END, Decoded, Decoding, reading
+from headrace.errors import LogDamagedError
+from headrace.kernel.log import (
+    ENTRY_BYTES,
+    HEADER_BYTES,
+    LogClock,
+    LogTail,
+    Place,
+    verify,
+)
+from headrace.kernel.rows import reading
 from headrace.store.files import system
 from headrace.store.files.atomic import temporary_name
 from headrace.store.log import files
@@ -24,17 +30,18 @@ from headrace.store.log.entries import (
     entry_at,
     rows_in,
 )
-from headrace.store.log.manifest import Active, RecordLimits, Times, fresh_clock
+from headrace.store.log.manifest import Active, RecordLimits, Times
 from headrace.store.log.recover.report import Report
-from headrace.store.log.segment import LinesAfter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from headrace.kernel.log import Fault, LogClock
+    from headrace.kernel.log import Fault, LogLines
     from headrace.kernel.programs import Program
     from headrace.store.log.names import LogNames
+
+_SCANNED_AT_ONCE = 16 << 20
 
 TailPolicy: TypeAlias = Literal["auto", "keep", "strict"]
 TAILS: tuple[TailPolicy, ...] = ("auto", "keep", "strict")
@@ -50,6 +57,62 @@ class RecoveryOptions:
     compile: Callable[[str], Program | None]
     tail: TailPolicy = "auto"
     repair: bool = False
+
+
+class LinesAfter:
+    """Lines of a file from a place on, read and checked like new input.
+
+    `stop` is the reason why they end: ``end`` of the file, or the kind of bytes that are
+    not a line: ``whole`` except for the newline, ``torn`` or ``bad``.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        place: Place,
+        size: int,
+        limits: RecordLimits,
+        time: Program | None,
+        created: int | None = None,
+    ) -> None:
+        self.place = place
+        self.stop = ""
+        self.reason = ""
+        self._path = str(path)
+        file = files.open_data(path)
+        with reading(self._path):
+            # The time of writing is unknown; this is a lower bound.
+            mtime = file.stat()[1] // 1_000_000
+            self._created = mtime if created is None else created
+            self._tail = LogTail(
+                file,
+                place.end,
+                size,
+                max_depth=limits.max_depth,
+                max_line=limits.max_record,
+                time=None if time is None else time.native,
+            )
+
+    def entries(self, clock: LogClock) -> Iterator[bytes]:
+        """Yield the entries of all lines, in pieces; their times are that of the file."""
+        while not self.stop:
+            with files.reading_lines(self._path):
+                lines, stop = self._tail.next(_SCANNED_AT_ONCE)
+            if stop is not None:
+                self.stop, _offset, self.reason = stop
+            if len(lines):
+                yield self._entries(lines, clock)
+
+    def completed(self, clock: LogClock) -> bytes:
+        """Return the entry of the last line, once it has its newline."""
+        return self._entries(self._tail.completed(), clock)
+
+    def _entries(self, lines: LogLines, clock: LogClock) -> bytes:
+        entries, reached = lines.entries(
+            0, len(lines), self.place, clock, created=self._created, reconstructed=True
+        )
+        self.place = self.place.at(*reached)
+        return entries
 
 
 @dataclass(slots=True)
@@ -111,7 +174,7 @@ class Indexes:
         if self.ensure(header) == header.place._replace(rows=rows).index_end:
             return None
         index_path = self.names.index(header.base)
-        clock = fresh_clock()
+        clock = LogClock(0)
         with reading(str(path)):
             size = files.open_data(path).stat()[0]
         behind = self.lines_behind(header.place, path, size, created)
@@ -138,15 +201,7 @@ class Indexes:
         self, place: Place, path: Path, size: int, created: int | None = None
     ) -> LinesAfter:
         """Return a reader of the lines of a segment, in `path`, from `place` on."""
-        return LinesAfter(
-            path,
-            place,
-            size,
-            max_depth=self.limits.max_depth,
-            max_line=self.limits.max_record,
-            time=self.time,
-            created=created,
-        )
+        return LinesAfter(path, place, size, self.limits, self.time, created)
 
     def rows(self, base: int) -> int:
         """Return the number of entries that fit in an index."""
@@ -195,7 +250,7 @@ class IndexRepair:
 
     def look(self, until: Place, late: int | None) -> RepairPlan:
         """Verify all entries, and rebuild the damaged ones."""
-        found, clock, place = RepairPlan(), fresh_clock(late), self._header.place
+        found, clock, place = RepairPlan(), LogClock(late), self._header.place
         with system.closing(files.open_to_read(self._index_path)) as descriptor:
             while place.rows < until.rows:
                 place, fault = self._verified(place, until, clock, self._compared)
@@ -288,51 +343,3 @@ class IndexRepair:
                 rows=len(found.damaged),
                 offset=offset,
             )
-
-
-_PIECE = 1 << 20
-
-
-def unpack(names: LogNames, base: int, codec: str) -> Path:
-    """Replace a damaged compressed file by a plain one with its decodable lines.
-
-    The compressed file moves to quarantine.
-
-    A crash in between leaves both files, and the next repair starts again.
-    """
-    packed, plain = names.packed(base, codec), names.data(base)
-    temporary = temporary_name(plain)
-    with system.closing(system.calls.create(temporary)) as descriptor:
-        end = 0
-        for piece in _decodable(packed, codec):
-            files.write_at(descriptor, piece, end)
-            end += len(piece)
-        system.calls.sync_data(descriptor)
-    system.calls.rename(temporary, plain)
-    system.calls.sync_directory(names.directory)
-    if not names.quarantine.exists():
-        system.calls.make_directory(names.quarantine)
-        system.calls.sync_directory(names.directory)
-    system.calls.rename(packed, _free(names.quarantine / f"{packed.name}@0"))
-    system.calls.sync_directory(names.quarantine)
-    system.calls.sync_directory(names.directory)
-    return plain
-
-
-def _decodable(path: Path, codec: str) -> Iterator[bytes]:
-    with reading(str(path)):
-        file = files.open_file(path)
-        size = file.stat()[0]
-    decoding = Decoding(1, END, END)
-    try:
-        with reading(str(path)):
-            stream = Decoded(file, codec, size=size, decoding=decoding)
-            while piece := stream.read(_PIECE):
-                yield piece
-    except HeadraceError:
-        return  # the lines before it are all that can be decoded
-
-
-def _free(path: Path) -> Path:
-    names = (path if n == 1 else path.with_name(f"{path.name}-{n}") for n in count(1))
-    return next(name for name in names if not name.exists())

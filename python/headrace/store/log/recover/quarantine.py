@@ -6,10 +6,14 @@ import os
 from itertools import count
 from typing import TYPE_CHECKING
 
+from headrace.errors import HeadraceError
+from headrace.kernel.rows import Decoded, reading
 from headrace.store.files import system
+from headrace.store.files.atomic import temporary_name
 from headrace.store.log import files
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from headrace.store.log.names import LogNames
@@ -26,9 +30,7 @@ def move_aside(
 
     A crash in between leaves the bytes in both files; the next call finds the copy.
     """
-    if not names.quarantine.exists():
-        system.calls.make_directory(names.quarantine)
-        system.calls.sync_directory(names.directory)
+    _make(names)
     kept = _copied(names, path, descriptor, start, end)
     system.calls.truncate(descriptor, start)
     system.calls.sync_data(descriptor)
@@ -36,9 +38,7 @@ def move_aside(
 
 
 def _copied(names: LogNames, path: Path, descriptor: int, start: int, end: int) -> Path:
-    for number in count(1):
-        suffix = "" if number == 1 else f"-{number}"
-        target = names.quarantine / f"{path.name}@{start}{suffix}"
+    for target in _places(names, path, start):
         try:
             copy = system.calls.create(target)
         except FileExistsError:
@@ -46,8 +46,7 @@ def _copied(names: LogNames, path: Path, descriptor: int, start: int, end: int) 
                 return target
             continue
         try:
-            for offset in range(start, end, _PIECE):
-                length = min(_PIECE, end - offset)
+            for offset, length in files.pieces(start, end):
                 data = files.read_at(descriptor, length, offset)
                 files.write_at(copy, data, offset - start)
             system.calls.sync_data(copy)
@@ -64,11 +63,62 @@ def _is_copy(target: Path, descriptor: int, start: int, end: int) -> bool:
         return False
     with system.closing(files.open_to_write(target)) as copy:
         same = all(
-            files.read_at(copy, _PIECE, offset - start)
-            == files.read_at(descriptor, min(_PIECE, end - offset), offset)
-            for offset in range(start, end, _PIECE)
+            files.read_at(copy, length, offset - start)
+            == files.read_at(descriptor, length, offset)
+            for offset, length in files.pieces(start, end)
         )
         if same:
             system.calls.sync_data(copy)
             system.calls.sync_directory(target.parent)
     return same
+
+
+def _make(names: LogNames) -> None:
+    if not names.quarantine.exists():
+        system.calls.make_directory(names.quarantine)
+        system.calls.sync_directory(names.directory)
+
+
+def _places(names: LogNames, path: Path, start: int) -> Iterator[Path]:
+    """Yield the names in quarantine that bytes of a file may have."""
+    for number in count(1):
+        suffix = "" if number == 1 else f"-{number}"
+        yield names.quarantine / f"{path.name}@{start}{suffix}"
+
+
+def unpack(names: LogNames, base: int, codec: str) -> Path:
+    """Replace a damaged compressed file by a plain one with its decodable lines.
+
+    The compressed file moves to quarantine.
+
+    A crash in between leaves both files, and the next repair starts again.
+    """
+    packed, plain = names.packed(base, codec), names.data(base)
+    temporary = temporary_name(plain)
+    with system.closing(system.calls.create(temporary)) as descriptor:
+        end = 0
+        for piece in _decodable(packed, codec):
+            files.write_at(descriptor, piece, end)
+            end += len(piece)
+        system.calls.sync_data(descriptor)
+    system.calls.rename(temporary, plain)
+    system.calls.sync_directory(names.directory)
+    _make(names)
+    target = next(each for each in _places(names, packed, 0) if not each.exists())
+    system.calls.rename(packed, target)
+    system.calls.sync_directory(names.quarantine)
+    system.calls.sync_directory(names.directory)
+    return plain
+
+
+def _decodable(path: Path, codec: str) -> Iterator[bytes]:
+    with reading(str(path)):
+        file = files.open_file(path)
+        size = file.stat()[0]
+    try:
+        with reading(str(path)):
+            stream = Decoded(file, codec, size=size, decoding=files.UNLIMITED)
+            while piece := stream.read(_PIECE):
+                yield piece
+    except HeadraceError:
+        return  # the lines before it are all that can be decoded

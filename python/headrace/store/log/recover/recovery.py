@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import LogDamagedError, SourceNotFoundError
 from headrace.kernel.checksum import digest
+from headrace.kernel.log import LogClock
 from headrace.kernel.rows import reading
 from headrace.store.files import system
 from headrace.store.log import files
@@ -30,17 +31,15 @@ from headrace.store.log.manifest import (
     Packed,
     Sealed,
     Times,
-    fresh_clock,
 )
 from headrace.store.log.names import CODECS
-from headrace.store.log.recover.indexes import Indexes, IndexRepair, unpack
+from headrace.store.log.recover.indexes import Indexes, IndexRepair
 from headrace.store.log.recover.leftovers import Leftovers
-from headrace.store.log.recover.quarantine import move_aside
+from headrace.store.log.recover.quarantine import move_aside, unpack
 from headrace.store.log.recover.tail import Tail
-from headrace.store.log.segment import OpenSegment
 
 if TYPE_CHECKING:
-    from headrace.kernel.log import LogClock, Place
+    from headrace.kernel.log import Place
     from headrace.store.log.lock import LogLock
     from headrace.store.log.names import LogNames
     from headrace.store.log.recover.indexes import RecoveryOptions
@@ -149,7 +148,7 @@ class _Recovery:
         with reading(str(path)):
             size = files.open_data(path).stat()[0]
         self._indexes.ensure_rows(header, rows, path)
-        clock = fresh_clock()
+        clock = LogClock(0)
         place, fault = self._indexes.verified(header.place, rows, size, clock, path)
         if fault is not None or place.end != size:
             reason = f"it has more than the {rows} lines up to the next file"
@@ -256,9 +255,9 @@ class _Recovery:
             path = unpack(self._names, segment.base, packed.codec)
         size = path.stat().st_size
         rows = rows_in(self._indexes.ensure(header))
-        clock = fresh_clock()
+        clock = LogClock(0)
         place, _fault = self._indexes.verified(header.place, rows, size, clock, path)
-        files_of = OpenSegment(self._names, header)
+        files_of = files.OpenSegment(self._names, header)
         try:
             if size > place.end:
                 move_aside(self._names, path, files_of.data, place.end, size)
@@ -325,7 +324,7 @@ class _Recovery:
         return replace(manifest, active=active.reached(place, clock))
 
     def _end(self, manifest: Manifest, header: Header) -> tuple[Place, LogClock]:
-        segment = OpenSegment(self._names, header)
+        segment = files.OpenSegment(self._names, header)
         try:
             return Tail(self._indexes, manifest, segment).settle()
         finally:
@@ -335,16 +334,7 @@ class _Recovery:
         """Continue in a new segment after lost lines, so that no line number is used twice."""
         header = Header(manifest.next_file_number, lost.last_line, manifest.salt)
         self._create(header)
-        empty = replace(
-            manifest.active,
-            file_number=header.file_number,
-            base=header.base,
-            rows=0,
-            bytes=0,
-            times=Times(),
-            begun=None,
-        )
-        return replace(manifest, segments=(*manifest.segments, lost), active=empty)
+        return manifest.rotated(full=lost)
 
     # Files that the manifest does not name
 

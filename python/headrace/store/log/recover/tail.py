@@ -12,24 +12,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headrace.errors import LogDamagedError, TornTailError
+from headrace.kernel.log import LogClock
 from headrace.store.files import system
 from headrace.store.log import files
 from headrace.store.log.entries import entry_at, rows_in
-from headrace.store.log.manifest import fresh_clock
 from headrace.store.log.recover.quarantine import move_aside
-from headrace.store.log.segment import write_entries
 
 if TYPE_CHECKING:
-    from headrace.kernel.log import Fault, LogClock, Place
+    from headrace.kernel.log import Fault, Place
+    from headrace.store.log.files import OpenSegment
     from headrace.store.log.manifest import Manifest
-    from headrace.store.log.recover.indexes import Indexes
-    from headrace.store.log.segment import LinesAfter, OpenSegment
+    from headrace.store.log.recover.indexes import Indexes, LinesAfter
 
 _LOOKED_AT = 64
 """The number of last durable lines that are always compared with their entries."""
-
-
-_PIECE = 1 << 20
 
 
 @dataclass(slots=True)
@@ -73,8 +69,7 @@ class Tail:
             (self.segment.data, start, size),
             (self.segment.index, mark.index_end, place.index_end),
         ):
-            for offset in range(begin, end, _PIECE):
-                length = min(_PIECE, end - offset)
+            for offset, length in files.pieces(begin, end):
                 data = files.read_at(descriptor, length, offset)
                 files.write_at(descriptor, data, offset)
 
@@ -90,7 +85,7 @@ class Tail:
         place, clock = self.manifest.mark, self.manifest.active.clock(late)
         if not self._mark_holds(rows, size, clock):
             # The index was changed; the data still matches, and rebuilds it.
-            place, clock = self.segment.header.place, fresh_clock(late)
+            place, clock = self.segment.header.place, LogClock(late)
         place, fault = self.indexes.verified(
             place, rows, size, clock, self.segment.path if self._unsure else None
         )
@@ -140,7 +135,7 @@ class Tail:
         """Write entries for the lines without one."""
         first = place = behind.place
         for entries in behind.entries(clock):
-            write_entries(self.segment, place, entries)
+            files.write_at(self.segment.index, entries, place.index_end)
             place = behind.place
         if place.rows > first.rows:
             self.indexes.report.add(
@@ -168,7 +163,7 @@ class Tail:
             entry = behind.completed(clock)
             files.write_at(self.segment.data, b"\n", size)
             system.calls.sync_data(self.segment.data)
-            write_entries(self.segment, place, entry)
+            files.write_at(self.segment.index, entry, place.index_end)
             place = behind.place
         else:
             segment = self.segment

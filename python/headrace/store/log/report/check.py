@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import HeadraceError, LogFileMissingError, SourceNotFoundError
 from headrace.kernel.checksum import digest
-from headrace.kernel.log import Place, verify
+from headrace.kernel.log import LogClock, Place, verify
 from headrace.kernel.rows import reading
 from headrace.store.log import files
 from headrace.store.log import manifest as manifests
@@ -17,7 +17,7 @@ from headrace.store.log.entries import (
     decode_header,
     rows_in,
 )
-from headrace.store.log.manifest import Active, Sealed, fresh_clock
+from headrace.store.log.manifest import Active, Sealed
 from headrace.store.log.names import LogNames
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def _check(
             checked.faults.append("the first line of the index is not good")
     _check_sizes(segment, size, index_size, checked)
     rows = segment.rows if isinstance(segment, Sealed) else rows_in(index_size)
-    place, clock = header.place, fresh_clock()
+    place, clock = header.place, LogClock(0)
     while place.rows < rows:
         until = min(rows, place.rows + _ROWS_AT_ONCE)
         with files.reading_lines(str(path)):

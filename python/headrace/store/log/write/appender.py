@@ -25,8 +25,8 @@ from headrace.store.files import system
 from headrace.store.log import files
 from headrace.store.log import manifest as manifests
 from headrace.store.log.entries import Header, create_index, entry_at
+from headrace.store.log.files import OpenSegment
 from headrace.store.log.report.metrics import WriterCounts
-from headrace.store.log.segment import OpenSegment
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.errors import DamagedLineError, LogDamagedError, UsageError
 from headrace.kernel.checksum import digest
-from headrace.kernel.log import verify
+from headrace.kernel.log import LogClock, verify
 from headrace.kernel.rows import reading
 from headrace.kernel.values import MAX_DEPTH
 from headrace.store.files import system
 from headrace.store.files.atomic import temporary_name
 from headrace.store.log import files
 from headrace.store.log.entries import Header
-from headrace.store.log.manifest import Packed, fresh_clock
+from headrace.store.log.manifest import Packed
 from headrace.store.log.names import CODECS
 from headrace.store.shards.metadata import Limits
 from headrace.store.shards.options import pack_options
@@ -210,7 +210,7 @@ def _refuse_other_lines(
         same = same and digest(stored, packed.bytes) == packed.digest
         header = Header(segment.file_number, segment.base, salt)
         place, fault = verify(
-            index, decoded, size, header.place, segment.rows, fresh_clock()
+            index, decoded, size, header.place, segment.rows, LogClock(0)
         )
     if fault is not None:
         reason = f"line {place.last_line + 1}: {fault.reason}"
