@@ -9,11 +9,11 @@ import re
 import shutil
 import stat
 import time
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from io import BufferedWriter, FileIO, RawIOBase
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from headrace.errors import (
     HeadraceError,
@@ -25,8 +25,6 @@ from headrace.store.files import system
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from contextlib import AbstractContextManager
-    from typing import BinaryIO
 
     from typing_extensions import Buffer
 

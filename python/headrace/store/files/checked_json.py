@@ -1,14 +1,9 @@
 """JSON files that end with their own checksum."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping
 
 from headrace.kernel.checksum import crc32c
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
 
 _KEY = b' "crc32c": "'
 _NONE = b"00000000"

@@ -1,17 +1,11 @@
 """The decoded bytes of a source, without a search for rows."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from headrace.errors import UnusableTableError
 from headrace.kernel.rows import END, Decoded, Decoding, reading
 from headrace.store.files.opened import Keeping, OpenedFile, open_pipe, read_in_order
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from headrace.store.files.source import Source
+from headrace.store.files.source import Source
 
 
 def decoded(

@@ -4,17 +4,12 @@ An object store has no lock and no rename. It has *create if absent*: of several
 name, one succeeds, and the others get an error. Every decision here rests on that.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from headrace.errors import HeadraceError, UnreadableError, UnwritableError
 from headrace.store.files.remote import filesystem_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 NOTHING = "nothing was committed"
 

@@ -8,8 +8,6 @@ file that only grew is read up to the size it had; a file that became shorter or
 place is an error.
 """
 
-from __future__ import annotations
-
 import resource
 import threading
 import time
@@ -17,8 +15,9 @@ import warnings
 import weakref
 from abc import ABC, abstractmethod
 from collections import OrderedDict
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, Self, TypeVar
+from typing import Protocol, Self, TypeVar
 
 from headrace.errors import (
     HeadraceError,
@@ -40,12 +39,7 @@ from headrace.kernel.rows import (
     sniff,
 )
 from headrace.record import record, replace
-from headrace.store.files.source import Readable, refuse_what_is_no_text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from headrace.store.files.source import Source
+from headrace.store.files.source import Readable, Source, refuse_what_is_no_text
 
 T = TypeVar("T")
 

@@ -4,14 +4,9 @@ As `glob.glob(pattern, recursive=True)`, but ``**`` does not follow links to dir
 shells: a link to a parent directory would list its files again and again.
 """
 
-from __future__ import annotations
-
 import glob
 import os
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from collections.abc import Iterator
 
 _DEEP = "**"
 

@@ -1,10 +1,10 @@
 """Remote files: read in ranges through fsspec."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from types import ModuleType
+from typing import Any, BinaryIO, NamedTuple
 
 from headrace.errors import (
     HeadraceError,
@@ -15,10 +15,6 @@ from headrace.errors import (
     UnreadableError,
 )
 from headrace.kernel.rows import File
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import ModuleType
 
 AHEAD_BYTES = 4 << 20
 """A request for this many bytes takes about as long as a request for one."""
@@ -215,7 +211,7 @@ class Stream:
         self._known = known
         self._file: BinaryIO | None = None
 
-    def again(self) -> Stream:
+    def again(self) -> "Stream":
         """Return the same bytes from the start."""
         return Stream(self.url, self._known)
 

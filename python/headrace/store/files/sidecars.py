@@ -1,13 +1,8 @@
 """Sidecar paths: the places where derived files of a data file may be."""
 
-from __future__ import annotations
-
 import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def sidecar_places(

@@ -11,7 +11,7 @@ import os
 import re
 import stat
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePath
 from typing import (
@@ -36,8 +36,6 @@ from headrace.kernel.rows import END, File, foreign_format, has_blocks, reading,
 from headrace.record import field, record, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from headrace.store.files.units import Between
     from headrace.store.rows.provider import RowProvider
 

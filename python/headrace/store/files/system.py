@@ -7,17 +7,12 @@ process there. The content of an index file is the exception: the core writes it
 temporary name that is created, synchronised and renamed here.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+from pathlib import Path
 
 
 class System:

@@ -23,12 +23,10 @@ from urllib.parse import quote
 from headrace.errors import KeyIndexError, UsageError
 from headrace.store.files import system
 from headrace.store.files.sidecars import sidecar_places
-from headrace.store.index.file import Stored, Unreadable, place_options
+from headrace.store.index.file import Stored, Unreadable, Where, place_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-
-    from headrace.store.index.file import Where
 
 SUFFIX = ".jnx"
 

@@ -37,7 +37,7 @@ from headrace.errors import (
     SourceNotFoundError,
     UsageError,
 )
-from headrace.kernel.index_meta import IndexMeta, SealedIndex, SourceMark
+from headrace.kernel.index_meta import IndexMeta, Lines, SealedIndex, SourceMark
 from headrace.kernel.rows import SidecarError, reading
 from headrace.store.files import system
 from headrace.store.files.atomic import remove_temporary, unwritable_whole
@@ -46,7 +46,6 @@ from headrace.store.files.lock import FileLock
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from headrace.kernel.index_meta import Lines
     from headrace.store.files.opened import OpenedFile
     from headrace.store.files.source import Source
 

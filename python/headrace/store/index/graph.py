@@ -3,22 +3,18 @@
 `store/index/file.py` decides whether it fits.
 """
 
-from __future__ import annotations
-
 import shlex
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from pathlib import Path
+from typing import ClassVar
 
 from headrace.errors import GraphIndexError
 from headrace.kernel.graph import EdgeFields, GraphIndex, GraphMeta, meta_of
+from headrace.kernel.index_meta import Lines
 from headrace.store.index import file
 from headrace.store.index.catalog import Catalog
 from headrace.store.index.file import Unreadable, Where, place_options
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from headrace.kernel.index_meta import Lines
 SUFFIX = ".jnx.graph"
 
 

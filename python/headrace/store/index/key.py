@@ -3,21 +3,16 @@
 `store/index/file.py` decides whether it fits.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from pathlib import Path
+from typing import ClassVar
 
 from headrace.errors import KeyIndexError
+from headrace.kernel.index_meta import Lines
 from headrace.kernel.key_index import KeyIndex, Meta, meta_of
 from headrace.store.index import file as index_file
 from headrace.store.index.catalog import SUFFIX, Catalog
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from headrace.kernel.index_meta import Lines
-    from headrace.store.index.file import Unreadable
+from headrace.store.index.file import Unreadable
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,25 +15,21 @@ from itertools import islice, permutations
 from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.errors import HeadraceWarning, KeyIndexError, UsageError
-from headrace.kernel.key_index import request
-from headrace.kernel.rows import SidecarError, count_rows, reading
+from headrace.kernel.key_index import KeyCandidates, KeyRequest, Meta, request
+from headrace.kernel.rows import RowBatch, SidecarError, count_rows, reading
 from headrace.kernel.tally import Tally
-from headrace.store.files.opened import rows_from
+from headrace.store.files.opened import OpenedFile, rows_from
 from headrace.store.files.sidecars import sidecar_places
 from headrace.store.index.catalog import SUFFIX, suffix_of
 from headrace.store.index.file import Unreadable, fitting
 from headrace.store.index.key import Stored, read
-from headrace.store.rows.demand import IndexEstimate, NoKeyRows
+from headrace.store.rows.demand import IndexEstimate, IndexPolicy, Keys, NoKeyRows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
     from pathlib import Path
 
-    from headrace.kernel.key_index import KeyCandidates, KeyRequest, Meta
-    from headrace.kernel.rows import RowBatch
-    from headrace.store.files.opened import OpenedFile
     from headrace.store.files.source import Source
-    from headrace.store.rows.demand import IndexPolicy, Keys
     from headrace.store.rows.row_file import RowFile, RowOptions
 
 _MOST_FIELDS = 3

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from headrace.errors import HeadraceError, UsageError
 from headrace.store.files.opened import OpenedFile
-from headrace.store.files.source import Source, expand, is_url
+from headrace.store.files.source import Source, SourceSpec, expand, is_url
 from headrace.store.index import file, key
 from headrace.store.index.set import stored as set_index
 from headrace.store.shards.names import is_set, part_of_set
@@ -21,7 +21,6 @@ from headrace.store.shards.shard_set import ShardSet
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headrace.store.files.source import SourceSpec
     from headrace.store.index.catalog import Catalog
     from headrace.store.index.file import Freshness
     from headrace.store.index.key import Stored

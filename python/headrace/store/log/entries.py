@@ -5,24 +5,19 @@ shows it. It is written once. The manifest and the name of the segment repeat al
 an index with a damaged header keeps its entries.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from headrace.kernel.checksum import crc32c
-from headrace.kernel.log import ENTRY_BYTES, HEADER_BYTES, Place, log_entry
+from headrace.kernel.log import ENTRY_BYTES, HEADER_BYTES, LogEntry, Place, log_entry
 from headrace.kernel.rows import reading
 from headrace.kernel.values import InvalidJsonError, parse
 from headrace.store.files import system
 from headrace.store.log import files
-
-if TYPE_CHECKING:
-    from headrace.kernel.log import LogEntry
-    from headrace.store.log.names import LogNames
+from headrace.store.log.names import LogNames
 
 MAGIC = "NDIX"
 VERSION = 1

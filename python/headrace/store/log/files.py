@@ -18,14 +18,13 @@ from headrace.errors import DamagedSourceError, LogDamagedError, UnusableTableEr
 from headrace.kernel.rows import END, BlockTable, Decoding, File, reading
 from headrace.store.files import system
 from headrace.store.files.atomic import naming, temporary_name
-from headrace.store.log.names import codec_of
+from headrace.store.log.names import LogNames, codec_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from headrace.store.log.entries import Header
-    from headrace.store.log.names import LogNames
 
 
 def open_to_read(path: Path) -> int:

@@ -7,8 +7,6 @@ moment, so every other process waits a little. A file object holds the lock in a
 and releases it when it is collected.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os
@@ -17,16 +15,13 @@ from contextlib import suppress
 from functools import partial
 from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from headrace.errors import LogLockedError
 from headrace.kernel.values import InvalidJsonError, parse
 from headrace.store.files import system
 from headrace.store.files.lock import HELD
 from headrace.store.log import files
-
-if TYPE_CHECKING:
-    from headrace.store.log.names import LogNames
+from headrace.store.log.names import LogNames
 
 WAIT = 1.0
 """Seconds that a writer waits for the lock: longer than a reader holds it."""

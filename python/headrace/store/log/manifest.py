@@ -19,12 +19,10 @@ from headrace.kernel.values import DEEPEST, InvalidJsonError, parse
 from headrace.store.files import system
 from headrace.store.files.checked_json import dumped, encoded, has_checksum
 from headrace.store.log import files
-from headrace.store.log.names import CODECS, packed_name, segment_name
+from headrace.store.log.names import CODECS, LogNames, packed_name, segment_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
-
-    from headrace.store.log.names import LogNames
 
 FORMAT = "ndjson-partition"
 VERSION = 1

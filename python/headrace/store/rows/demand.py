@@ -5,15 +5,11 @@ have. A source says what it can do, and what its key indexes would find. `headra
 decides how rows are reached.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, TypeAlias
+from typing import ClassVar, NamedTuple, Protocol, TypeAlias
 
 from headrace.record import record
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 
 @record

@@ -5,23 +5,17 @@ since the index was written, and about one that is still appended to, up to the 
 the source is pinned. In any other case the index is not used, and the rows are counted.
 """
 
-from __future__ import annotations
-
 import os
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from headrace.kernel.rows import RowIndex
+from headrace.store.files.opened import OpenedFile
+from headrace.store.files.source import Segment
 from headrace.store.log import files
 from headrace.store.log.entries import entry_at
 from headrace.store.log.names import LogNames
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from headrace.store.files.opened import OpenedFile
-    from headrace.store.files.source import Segment
 
 
 def recorded_total(opened: OpenedFile) -> int | None:

@@ -5,10 +5,8 @@ tells it once which fields the query reads, takes row after row, and cancels it 
 are needed.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from typing import (
-    TYPE_CHECKING,
     NamedTuple,
     NoReturn,
     Protocol,
@@ -17,13 +15,8 @@ from typing import (
 
 from headrace.errors import NotNdjsonError, OnlyInOrderError, UsageError
 from headrace.kernel.rows import RowBatch
-from headrace.store.rows.demand import Capabilities
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from headrace.store.files.source import Source
-    from headrace.store.rows.demand import Lanes
+from headrace.store.files.source import Source
+from headrace.store.rows.demand import Capabilities, Lanes
 
 _BATCH_ROWS = 4096
 _BATCH_BYTES = 1 << 20
@@ -69,7 +62,7 @@ class RowProvider(Protocol):
         """Return the position of the last row; called only if `positions` is a capability."""
         raise NotImplementedError
 
-    def backwards(self) -> RowProvider:
+    def backwards(self) -> "RowProvider":
         """Return a provider that begins with the last row; called only with `reverse`."""
         raise NotImplementedError
 
@@ -77,7 +70,7 @@ class RowProvider(Protocol):
 class ProviderRows:
     """The rows of a provider in batches, as the engine reads them."""
 
-    def __init__(self, source: Source, provider: RowProvider) -> None:
+    def __init__(self, source: Source, provider: "RowProvider") -> None:
         self.source = source
         self._provider = provider
         self._first = 0
@@ -116,7 +109,7 @@ class ProviderRows:
             for at in range(len(batch)):
                 yield batch.slice(at, 1)
 
-    def _batches(self, provider: RowProvider) -> Iterator[RowBatch]:
+    def _batches(self, provider: "RowProvider") -> Iterator[RowBatch]:
         if self._is_taken:
             raise UsageError(f"{self.source.location}: its rows can be read only once")
         self._is_taken = True
@@ -130,7 +123,7 @@ class ProviderRows:
         finally:
             provider.cancel()
 
-    def _take(self, provider: RowProvider, rows: int) -> list[bytes]:
+    def _take(self, provider: "RowProvider", rows: int) -> list[bytes]:
         contents: list[bytes] = []
         held = 0
         self._positions.clear()

@@ -1,18 +1,10 @@
 """Reverse scan: the rows of a file from the end, found without a row index."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from headrace.kernel.rows import END, File, RowStream, reach_back, reading
-from headrace.store.files.opened import Rows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from headrace.kernel.rows import RowBatch
-    from headrace.store.files.opened import OpenedFile
+from headrace.kernel.rows import END, File, RowBatch, RowStream, reach_back, reading
+from headrace.store.files.opened import OpenedFile, Rows
 
 _FIRST_ROWS = 64
 _BATCH_ROWS = 4096

@@ -33,21 +33,20 @@ from headrace.kernel.rows import (
 from headrace.record import record, replace
 from headrace.store.files.opened import (
     OPEN_FILES,
+    Keeping,
     OpenedFile,
     Rows,
     open_pipe,
     read_in_order,
     rows_from,
 )
-from headrace.store.rows.demand import Capabilities, NoKeyRows
+from headrace.store.rows.demand import Capabilities, IndexPolicy, Keys, Lanes, NoKeyRows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
-    from headrace.store.files.opened import Keeping
     from headrace.store.files.source import Source
     from headrace.store.index.key_scan import KeyRows, Proven
-    from headrace.store.rows.demand import IndexPolicy, Keys, Lanes
     from headrace.store.rows.reverse_scan import ReverseScan
     from headrace.store.rows.row_index import IndexedRows, IndexJob
 

@@ -4,28 +4,21 @@ A plain file or a file of blocks is indexed in place. What any other source deco
 a nameless temporary file, and the index is that of the copy.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import threading
 import time
 from codecs import BOM_UTF8
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from headrace.errors import HeadraceError, SpoolError
 from headrace.kernel.rows import File, IndexBuild, Reader, RowIndex, reading
 from headrace.record import record
+from headrace.store.files.opened import OpenedFile
+from headrace.store.files.source import Source
 from headrace.store.rows import checkpoints
-from headrace.store.rows.row_file import INTERVAL
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from headrace.store.files.opened import OpenedFile
-    from headrace.store.files.source import Source
-    from headrace.store.rows.row_file import RowOptions
+from headrace.store.rows.row_file import INTERVAL, RowOptions
 
 
 @record
@@ -38,7 +31,7 @@ class IndexedRows:
 
     index: RowIndex
     file: File
-    job: IndexJob | None = None
+    job: "IndexJob | None" = None
     copied: bool = False
 
 
@@ -116,7 +109,7 @@ def index_job(
     options: RowOptions,
     index: RowIndex,
     copy_directory: str | None = None,
-) -> IndexJob:
+) -> "IndexJob":
     """Return the job that completes an index, and keeps it if the source is a file."""
     with reading(source.location):
         build = IndexBuild(

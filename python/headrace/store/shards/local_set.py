@@ -26,14 +26,13 @@ from headrace.store.files import system
 from headrace.store.files.checked_json import is_whole
 from headrace.store.files.lock import FileLock
 from headrace.store.shards import names as naming
-from headrace.store.shards.metadata import LONGEST, decode
+from headrace.store.shards.metadata import LONGEST, Metadata, Part, decode
 from headrace.store.shards.names import SetNames, is_set, sets_in
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from headrace.store.files.source import Source
-    from headrace.store.shards.metadata import Metadata, Part
     from headrace.store.shards.remote_set import RemoteSet
 
 

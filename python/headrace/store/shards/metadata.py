@@ -5,20 +5,16 @@ nothing: every count must add up, and every path must be that of a part of this 
 docs/formats/shards.md.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from headrace.errors import BadSetError, UsageError
 from headrace.kernel.blocks import codecs
 from headrace.kernel.values import InvalidJsonError, parse
 from headrace.store.files.checked_json import dumped, encoded, has_checksum
 from headrace.store.shards import names
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 VERSION = 1
 FORMAT = "jsonl-sharded"

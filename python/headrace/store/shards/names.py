@@ -4,20 +4,15 @@ Only files with exactly such names are ever written or removed; all other files 
 belong to other programs.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from headrace.errors import SourceNotFoundError, UsageError
 from headrace.kernel.rows import reading
 from headrace.record import record
 from headrace.store.files import system
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 """The directory value of records without a value, as Hive and Spark write it."""

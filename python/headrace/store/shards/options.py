@@ -1,23 +1,17 @@
 """Options of writers, checked before anything is written."""
 
-from __future__ import annotations
-
 import json
 import sys
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from headrace.errors import HeadraceWarning, UsageError
-from headrace.kernel.blocks import Packer, codecs, suffixes
+from headrace.kernel.blocks import Codec, Packer, codecs, suffixes
 from headrace.kernel.values import DEEPEST, MAX_DEPTH, InvalidJsonError, parse
 from headrace.store.files.units import parse_size
 from headrace.store.shards.metadata import Compression, Limits
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from headrace.kernel.blocks import Codec
 
 _LARGEST = (1 << 63) - 1
 LARGEST_BLOCK = 256 << 20

@@ -4,11 +4,8 @@ They have the file names and the metadata of sets on a file system. Format and p
 docs/formats/shards.md.
 """
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from headrace.errors import (
     BadSetError,
@@ -19,14 +16,10 @@ from headrace.errors import (
 from headrace.store.files.checked_json import is_whole
 from headrace.store.files.object_store import ObjectDirectory
 from headrace.store.files.remote import has_magic
-from headrace.store.files.source import is_url
+from headrace.store.files.source import Source, is_url
 from headrace.store.shards import names as naming
 from headrace.store.shards.local_set import newest_of
-from headrace.store.shards.metadata import LONGEST, decode
-
-if TYPE_CHECKING:
-    from headrace.store.files.source import Source
-    from headrace.store.shards.metadata import Metadata, Part
+from headrace.store.shards.metadata import LONGEST, Metadata, Part, decode
 
 
 @dataclass(frozen=True, slots=True)

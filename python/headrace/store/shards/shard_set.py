@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.errors import BadSetError, UsageError
-from headrace.store.files.source import is_url
+from headrace.store.files.source import Source, is_url
 from headrace.store.shards.local_set import LocalSet, find_local_set
 from headrace.store.shards.vacuum.local import GRACE, seconds_of_grace
 
 if TYPE_CHECKING:
-    from headrace.store.files.source import Source
     from headrace.store.shards.metadata import Metadata, Part
     from headrace.store.shards.remote_set import RemoteSet
 

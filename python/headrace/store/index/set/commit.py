@@ -5,14 +5,13 @@ the lock, and removes the leftovers of killed writers. Segments that no manifest
 removed: a reader that was about to open them finds another manifest.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import re
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from headrace.errors import KeyIndexLockedError
 from headrace.store.files import system
@@ -22,17 +21,12 @@ from headrace.store.files.lock import FileLock
 from headrace.store.index.set.manifest import (
     FILE_NAME,
     BadManifestError,
+    Manifest,
     decode,
     encode,
     is_segment_name,
     segment_name,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from headrace.store.index.set.manifest import Manifest
 
 TRIES = 100
 """Limit on attempts to use a directory that vanishes meanwhile."""

@@ -12,7 +12,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.kernel.checksum import digest
-from headrace.kernel.rows import File, reading
+from headrace.kernel.rows import File, RowBatch, reading
 from headrace.store.index.file import Unreadable
 from headrace.store.index.key_scan import (
     KeyRows,
@@ -23,9 +23,9 @@ from headrace.store.index.key_scan import (
     places,
     warn,
 )
-from headrace.store.index.set.manifest import FILE_NAME
+from headrace.store.index.set.manifest import FILE_NAME, CoveredPart
 from headrace.store.index.set.stored import SetStored, read
-from headrace.store.rows.demand import IndexEstimate
+from headrace.store.rows.demand import IndexEstimate, IndexPolicy, Keys
 from headrace.store.shards.names import part_of_set
 
 if TYPE_CHECKING:
@@ -33,10 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headrace.kernel.key_index import KeyCandidates
-    from headrace.kernel.rows import RowBatch
     from headrace.store.files.opened import OpenedFile
-    from headrace.store.index.set.manifest import CoveredPart
-    from headrace.store.rows.demand import IndexPolicy, Keys
     from headrace.store.rows.row_file import RowFile, RowOptions
 
 _REMEMBERED = 8

@@ -6,12 +6,11 @@ the new one from then on. Copies are read back, and their lines are compared wit
 checksums, so that damage does not replace good data.
 """
 
-from __future__ import annotations
-
 import os
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from headrace.errors import (
     BackupError,
@@ -23,7 +22,7 @@ from headrace.errors import (
 )
 from headrace.kernel.checksum import digest
 from headrace.kernel.log import LogClock, Place, verify
-from headrace.kernel.rows import reading
+from headrace.kernel.rows import File, reading
 from headrace.store.files import system
 from headrace.store.files.atomic import unwritable
 from headrace.store.files.directories import make_durable_directories
@@ -31,18 +30,10 @@ from headrace.store.files.lock import FileLock
 from headrace.store.log import files
 from headrace.store.log import manifest as manifests
 from headrace.store.log.backup import manifest as backup_file
-from headrace.store.log.backup.manifest import BackupNames, Kept
+from headrace.store.log.backup.manifest import Backup, BackupNames, Kept
 from headrace.store.log.entries import committed_now, rows_in
-from headrace.store.log.manifest import Sealed
+from headrace.store.log.manifest import Active, Manifest, Sealed
 from headrace.store.log.names import LogNames, segment_name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from headrace.kernel.rows import File
-    from headrace.store.log.backup.manifest import Backup
-    from headrace.store.log.manifest import Active, Manifest
 
 
 def refuse_loss(

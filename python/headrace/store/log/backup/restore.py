@@ -1,12 +1,10 @@
 """Restore of a log from its backup: complete, or not at all."""
 
-from __future__ import annotations
-
 import os
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from headrace.errors import LogLockedError, UsageError
 from headrace.kernel.rows import reading
@@ -17,14 +15,9 @@ from headrace.store.log import files
 from headrace.store.log import manifest as manifests
 from headrace.store.log.backup import manifest
 from headrace.store.log.backup.backup import refuse_damaged
-from headrace.store.log.backup.manifest import BackupNames
+from headrace.store.log.backup.manifest import Backup, BackupNames
 from headrace.store.log.lock import LogLock
 from headrace.store.log.names import LOCK, LogNames
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from headrace.store.log.backup.manifest import Backup
 
 
 def restore_log(

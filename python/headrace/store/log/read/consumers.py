@@ -6,12 +6,12 @@ is replaced atomically and durably, and ends with its checksum; one process at a
 a consumer.
 """
 
-from __future__ import annotations
-
 import re
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from pathlib import Path
+from typing import cast
 
 from headrace.errors import (
     CheckpointDamagedError,
@@ -27,14 +27,8 @@ from headrace.store.files.lock import FileLock
 from headrace.store.files.units import Between
 from headrace.store.log import files
 from headrace.store.log.names import LogNames
-from headrace.store.log.read.follow import Follower
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from headrace.store.log.read.follow import Gone
-    from headrace.store.log.read.reader import Block, LogReader
+from headrace.store.log.read.follow import Follower, Gone
+from headrace.store.log.read.reader import Block, LogReader
 
 FORMAT = "ndjson-consumer"
 VERSION = 1

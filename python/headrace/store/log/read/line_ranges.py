@@ -5,18 +5,11 @@ the bytes of a line, and the last line within a number of bytes, are found witho
 lines. Offsets count decompressed bytes.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from headrace.store.log.manifest import Sealed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from headrace.store.log.manifest import Active
-    from headrace.store.log.read.reader import LogReader
+from headrace.store.log.manifest import Active, Sealed
+from headrace.store.log.read.reader import LogReader
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,17 +5,13 @@ The name of a partition is its path below the named directory, or the last part 
 if it was named itself.
 """
 
-from __future__ import annotations
-
 import os
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from headrace.errors import UsageError
 from headrace.store.log.names import CONSUMERS, QUARANTINE, is_log
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 
 class Partition(NamedTuple):

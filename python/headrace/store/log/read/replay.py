@@ -20,14 +20,13 @@ from typing import TYPE_CHECKING
 from headrace.errors import UsageError
 from headrace.kernel.log import LogMerge
 from headrace.store.files.units import EARLIEST, LATEST, Between
-from headrace.store.log.read.reader import LogReader
+from headrace.store.log.read.reader import Block, LogReader, SkippedLines
 from headrace.store.log.read.time_range import blocks_between, ranges_between
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from headrace.store.log.read.partitions import Partition
-    from headrace.store.log.read.reader import Block, SkippedLines
 
 MANY_ROWS = 1 << 16
 

@@ -21,21 +21,19 @@ from headrace.errors import (
     SourceChangedError,
     SourceNotFoundError,
 )
-from headrace.kernel.rows import reading
+from headrace.kernel.rows import File, reading
 from headrace.store.files.source import Segment, Source, local_file
 from headrace.store.log import files
 from headrace.store.log import manifest as manifests
 from headrace.store.log.entries import committed_now
 from headrace.store.log.lock import is_locked
-from headrace.store.log.manifest import Sealed
+from headrace.store.log.manifest import Active, Manifest, Sealed
 from headrace.store.log.names import LogNames, lost_manifest
 from headrace.store.log.read.time_range import known_span
 
 if TYPE_CHECKING:
     from headrace.kernel.log import Place
-    from headrace.kernel.rows import File
     from headrace.store.files.units import Between
-    from headrace.store.log.manifest import Active, Manifest
 
 
 def log_sources(directory: str, times: Between | None = None) -> list[Source]:

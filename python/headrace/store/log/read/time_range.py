@@ -14,15 +14,13 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import DamagedEntryError
 from headrace.kernel.log import ENTRY_BYTES, lines_between, time_span, times_in
-from headrace.store.log.manifest import Sealed
-from headrace.store.log.read.reader import line_of
+from headrace.store.log.manifest import Active, Sealed
+from headrace.store.log.read.reader import Block, LogReader, SkippedLines, line_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from headrace.store.files.units import Between
-    from headrace.store.log.manifest import Active
-    from headrace.store.log.read.reader import Block, LogReader, SkippedLines
 
 _ENTRIES_AT_ONCE = 1024
 

@@ -4,20 +4,19 @@ The index tells which they are, before any is read. They are read from the file 
 its rows, so errors name the same lines and bytes.
 """
 
-from __future__ import annotations
-
 import threading
 from array import array
 from bisect import bisect_right
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from headrace.errors import LineOutOfRangeError
 from headrace.kernel.rows import RowBatch
+from headrace.store.files.source import Source
 from headrace.store.log.read.reader import LogReader
 from headrace.store.log.read.sources import gone
 from headrace.store.log.read.time_range import ranges_between
-from headrace.store.rows.demand import Capabilities, NoKeyRows
+from headrace.store.rows.demand import Capabilities, Lanes, NoKeyRows
 from headrace.store.rows.row_file import (
     BATCH_BYTES,
     BATCH_ROWS,
@@ -26,13 +25,6 @@ from headrace.store.rows.row_file import (
     RowFile,
     RowOptions,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from headrace.store.files.source import Source
-    from headrace.store.rows.demand import Lanes
-    from headrace.store.rows.row_file import RowOptions
 
 
 class ChosenRows:

@@ -14,14 +14,13 @@ from headrace.kernel.rows import reading
 from headrace.store.files import system
 from headrace.store.log import files
 from headrace.store.log.entries import rows_in
-from headrace.store.log.names import CODECS
+from headrace.store.log.names import CODECS, LogNames
 
 if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
 
     from headrace.store.log.manifest import Manifest, Sealed
-    from headrace.store.log.names import LogNames
     from headrace.store.log.recover.report import Report
 
 

@@ -1,22 +1,16 @@
 """Quarantine: bytes are durable in their new file before they leave the old one."""
 
-from __future__ import annotations
-
 import os
+from collections.abc import Iterator
 from itertools import count
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from headrace.errors import HeadraceError
 from headrace.kernel.rows import Decoded, reading
 from headrace.store.files import system
 from headrace.store.files.atomic import temporary_name
 from headrace.store.log import files
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from headrace.store.log.names import LogNames
+from headrace.store.log.names import LogNames
 
 _PIECE = 1 << 20
 

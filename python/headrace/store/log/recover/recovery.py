@@ -8,22 +8,20 @@ quarantine. Recovery reads only what came after the manifest. A second recovery 
 nothing.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from headrace.errors import LogDamagedError, SourceNotFoundError
 from headrace.kernel.checksum import digest
-from headrace.kernel.log import LogClock
+from headrace.kernel.log import LogClock, Place
 from headrace.kernel.rows import reading
 from headrace.store.files import system
 from headrace.store.log import files
 from headrace.store.log import manifest as manifests
 from headrace.store.log.entries import Header, create_index, rows_in
+from headrace.store.log.lock import LogLock
 from headrace.store.log.manifest import (
     FORMAT,
     Active,
@@ -32,18 +30,12 @@ from headrace.store.log.manifest import (
     Sealed,
     Times,
 )
-from headrace.store.log.names import CODECS
-from headrace.store.log.recover.indexes import Indexes, IndexRepair
+from headrace.store.log.names import CODECS, LogNames
+from headrace.store.log.recover.indexes import Indexes, IndexRepair, RecoveryOptions
 from headrace.store.log.recover.leftovers import Leftovers
 from headrace.store.log.recover.quarantine import move_aside, unpack
+from headrace.store.log.recover.report import Report
 from headrace.store.log.recover.tail import Tail
-
-if TYPE_CHECKING:
-    from headrace.kernel.log import Place
-    from headrace.store.log.lock import LogLock
-    from headrace.store.log.names import LogNames
-    from headrace.store.log.recover.indexes import RecoveryOptions
-    from headrace.store.log.recover.report import Report
 
 
 def recover(

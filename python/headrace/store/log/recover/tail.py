@@ -6,23 +6,17 @@ must be records. The first one that is not ends the log; it and all bytes after 
 quarantine.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from headrace.errors import LogDamagedError, TornTailError
-from headrace.kernel.log import LogClock
+from headrace.kernel.log import Fault, LogClock, Place
 from headrace.store.files import system
 from headrace.store.log import files
 from headrace.store.log.entries import entry_at, rows_in
+from headrace.store.log.files import OpenSegment
+from headrace.store.log.manifest import Manifest
+from headrace.store.log.recover.indexes import Indexes, LinesAfter
 from headrace.store.log.recover.quarantine import move_aside
-
-if TYPE_CHECKING:
-    from headrace.kernel.log import Fault, Place
-    from headrace.store.log.files import OpenSegment
-    from headrace.store.log.manifest import Manifest
-    from headrace.store.log.recover.indexes import Indexes, LinesAfter
 
 _LOOKED_AT = 64
 """The number of last durable lines that are always compared with their entries."""

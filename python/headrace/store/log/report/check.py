@@ -17,15 +17,13 @@ from headrace.store.log.entries import (
     decode_header,
     rows_in,
 )
-from headrace.store.log.manifest import Active, Sealed
+from headrace.store.log.manifest import Active, Manifest, Sealed
 from headrace.store.log.names import LogNames
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator
     from pathlib import Path
-
-    from headrace.store.log.manifest import Manifest
 
 _ROWS_AT_ONCE = 1 << 16
 

@@ -10,7 +10,7 @@ from headrace.errors import (
     CheckpointDamagedError,
     LogReplacedError,
 )
-from headrace.kernel.log import verify
+from headrace.kernel.log import Place, verify
 from headrace.kernel.rows import reading
 from headrace.kernel.values import InvalidJsonError, parse
 from headrace.store.log import files
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     import os
     from pathlib import Path
 
-    from headrace.kernel.log import Place
     from headrace.store.log.manifest import Active, Manifest, Times
 
 

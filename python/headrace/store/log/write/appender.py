@@ -7,13 +7,12 @@ cannot be taken back: the content of the disk is unknown then, and nothing more 
 (the appender is *poisoned*). Any other interruption poisons it too.
 """
 
-from __future__ import annotations
-
 import os
 import time
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from headrace.errors import (
     LogFailedError,
@@ -21,22 +20,15 @@ from headrace.errors import (
     LogRemovedError,
     UnwritableError,
 )
+from headrace.kernel.log import LogLines
 from headrace.store.files import system
 from headrace.store.log import files
 from headrace.store.log import manifest as manifests
 from headrace.store.log.entries import Header, create_index, entry_at
 from headrace.store.log.files import OpenSegment
+from headrace.store.log.manifest import Durability, Manifest
+from headrace.store.log.names import LogNames
 from headrace.store.log.report.metrics import WriterCounts
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-    from contextlib import AbstractContextManager
-    from pathlib import Path
-
-    from headrace.kernel.log import LogLines
-    from headrace.store.log.manifest import Durability, Manifest
-    from headrace.store.log.names import LogNames
-
 
 _TAKEN_BACK = "nothing of it is in the log, which can be written when that is over"
 _KEPT = "the log is as it was"

@@ -16,28 +16,24 @@ from typing import TYPE_CHECKING, TypeAlias
 from headrace.errors import DamagedLineError, LogDamagedError, UsageError
 from headrace.kernel.checksum import digest
 from headrace.kernel.log import LogClock, verify
-from headrace.kernel.rows import reading
+from headrace.kernel.rows import File, reading
 from headrace.kernel.values import MAX_DEPTH
 from headrace.store.files import system
 from headrace.store.files.atomic import temporary_name
 from headrace.store.log import files
 from headrace.store.log.entries import Header
-from headrace.store.log.manifest import Packed
-from headrace.store.log.names import CODECS
+from headrace.store.log.manifest import Manifest, Packed, Sealed
+from headrace.store.log.names import CODECS, LogNames
 from headrace.store.shards.metadata import Limits
-from headrace.store.shards.options import pack_options
+from headrace.store.shards.options import PackOptions, pack_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from headrace.kernel.blocks import Shard
-    from headrace.kernel.rows import File
-    from headrace.store.log.manifest import Manifest, Sealed
-    from headrace.store.log.names import LogNames
     from headrace.store.log.write.appender import SegmentAppender
     from headrace.store.log.write.upkeep import OfflineLog
-    from headrace.store.shards.options import PackOptions
 
 _PIECE = 4 << 20
 

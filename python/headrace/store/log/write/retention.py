@@ -5,26 +5,20 @@ remaining lines do not change, and no number of a line or a file is used twice. 
 changes first: from then on the lines are gone, even if their files still exist.
 """
 
-from __future__ import annotations
-
 import errno
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING
 
 from headrace.errors import UsageError
 from headrace.kernel.log import ENTRY_BYTES, HEADER_BYTES
 from headrace.store.files import system
 from headrace.store.files.units import parse_duration, parse_size
+from headrace.store.log.manifest import Manifest, Sealed
 from headrace.store.log.recover.leftovers import files_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import timedelta
-
-    from headrace.store.log.manifest import Manifest, Sealed
-    from headrace.store.log.write.compaction import FullSegments
+from headrace.store.log.write.compaction import FullSegments
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,10 @@
 """Rotation: the limits of a segment, checked before each record, so none is split."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from headrace.kernel.log import LogLines, Place
+from headrace.kernel.log import LogLines, Place
 
 MOST_ROWS = (1 << 32) - 1
 """The largest number of lines in an index."""

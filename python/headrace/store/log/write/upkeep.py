@@ -4,13 +4,11 @@ The thread of a writer lives as long as there is something to do. Appending wait
 while the manifest is replaced. Without a writer, commands do the same under the lock.
 """
 
-from __future__ import annotations
-
 import threading
 import time
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from headrace.errors import (
     HeadraceError,
@@ -21,19 +19,14 @@ from headrace.errors import (
 )
 from headrace.store.files.atomic import unwritable
 from headrace.store.log.lock import LogLock
+from headrace.store.log.manifest import Manifest, Sealed
+from headrace.store.log.names import LogNames
+from headrace.store.log.recover.indexes import RecoveryOptions
 from headrace.store.log.recover.recovery import recover
+from headrace.store.log.write.appender import SegmentAppender
 from headrace.store.log.write.compaction import Compressed, compress, plain_segments
-from headrace.store.log.write.retention import remove
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
-
-    from headrace.store.log.manifest import Manifest, Sealed
-    from headrace.store.log.names import LogNames
-    from headrace.store.log.recover.indexes import RecoveryOptions
-    from headrace.store.log.write.appender import SegmentAppender
-    from headrace.store.log.write.retention import Removed, Retention
-    from headrace.store.shards.options import PackOptions
+from headrace.store.log.write.retention import Removed, Retention, remove
+from headrace.store.shards.options import PackOptions
 
 
 class _StoppedError(Exception):

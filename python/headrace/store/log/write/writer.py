@@ -12,7 +12,7 @@ import time
 import warnings
 import weakref
 from collections import deque
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias, cast
@@ -26,15 +26,15 @@ from headrace.errors import (
     UnwritableError,
     UsageError,
 )
-from headrace.kernel.log import LogChecking
+from headrace.kernel.log import LogChecking, LogLines, Place
 from headrace.store.files.atomic import unwritable
 from headrace.store.files.directories import make_durable_directories
 from headrace.store.files.opened import Closing
 from headrace.store.log.lock import LogLock
-from headrace.store.log.manifest import RecordLimits, Timing
+from headrace.store.log.manifest import Durability, Manifest, RecordLimits, Timing
 from headrace.store.log.names import LogNames, is_log
 from headrace.store.log.recover.recovery import recover
-from headrace.store.log.report.metrics import writer_metrics
+from headrace.store.log.report.metrics import Metric, writer_metrics
 from headrace.store.log.write.appender import Pending, SegmentAppender
 from headrace.store.log.write.rotation import Rotation
 from headrace.store.log.write.upkeep import BackgroundUpkeep
@@ -42,14 +42,10 @@ from headrace.store.rows.record_line import NoRecordError, line_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from contextlib import AbstractContextManager
 
-    from headrace.kernel.log import LogLines, Place
     from headrace.kernel.programs import Program
-    from headrace.store.log.manifest import Durability, Manifest
     from headrace.store.log.recover.indexes import RecoveryOptions
     from headrace.store.log.recover.report import Report
-    from headrace.store.log.report.metrics import Metric
     from headrace.store.log.write.retention import Removed, Retention
     from headrace.store.shards.options import PackOptions
 

@@ -5,13 +5,10 @@ that it names is durable. Until then, all changes are undone on failure: the old
 directories, even the lock file are then as they were. Protocol: docs/formats/shards.md.
 """
 
-from __future__ import annotations
-
 import errno
 import os
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from headrace.errors import (
     BadSetError,
@@ -20,21 +17,16 @@ from headrace.errors import (
     SetLockedError,
     UsageError,
 )
+from headrace.kernel.blocks import Shard
 from headrace.store.files import system
 from headrace.store.files.atomic import NO_LINKS, NewFile, unwritable
 from headrace.store.files.directories import make_directories, remove_directories
+from headrace.store.files.lock import FileLock
 from headrace.store.shards import names as naming
 from headrace.store.shards.local_set import LocalSet
-from headrace.store.shards.metadata import encode
+from headrace.store.shards.metadata import Metadata, encode
 from headrace.store.shards.vacuum import local
 from headrace.store.shards.write.parts import part_directory, write_block_table
-
-if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
-    from headrace.kernel.blocks import Shard
-    from headrace.store.files.lock import FileLock
-    from headrace.store.shards.metadata import Metadata
 
 TRIES = 100
 """Limit on attempts to use a directory that vanishes meanwhile."""

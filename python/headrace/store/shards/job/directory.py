@@ -4,15 +4,15 @@ Each attempt at a task stages whole parts in its own directory below that of the
 holds the lock of the set, and links them into the generation.
 """
 
-from __future__ import annotations
-
 import errno
 import os
-from contextlib import suppress
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from headrace.errors import UnwritableError
+from headrace.kernel.blocks import Shard
 from headrace.store.files import system
 from headrace.store.files.atomic import NO_LINKS, unwritable
 from headrace.store.files.directories import make_directories, remove_directories
@@ -22,18 +22,10 @@ from headrace.store.shards.job.commit import (
     Generation,
     refuse_foreign,
 )
+from headrace.store.shards.local_set import LocalSet
+from headrace.store.shards.metadata import Metadata, Part
 from headrace.store.shards.vacuum import local
 from headrace.store.shards.write.parts import part_directory, write_block_table
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from contextlib import AbstractContextManager
-    from pathlib import Path
-
-    from headrace.kernel.blocks import Shard
-    from headrace.store.shards.local_set import LocalSet
-    from headrace.store.shards.metadata import Metadata, Part
-
 
 UNCHANGED = "the set is as it was"
 
@@ -85,12 +77,12 @@ class DirectoryHome:
         there = self.names.directory.exists()
         return self.names.newest() if there else None
 
-    def begun(self, _current: Metadata | None, *, shared: bool) -> DirectoryHome:
+    def begun(self, _current: Metadata | None, *, shared: bool) -> "DirectoryHome":
         """Create the staging directory; it may exist if jobs have `shared` it."""
         with unwritable(self.staging, UNCHANGED, or_named=True):
             return replace(self, made=tuple(_make(self.staging, exist_ok=shared)))
 
-    def attempt(self, task: int) -> Attempt:
+    def attempt(self, task: int) -> "Attempt":
         """Begin an attempt at a task, with a new directory."""
         return Attempt(self.staging, task)
 

@@ -14,7 +14,7 @@ import random
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from headrace.errors import (
     BadSetError,
@@ -26,16 +26,14 @@ from headrace.errors import (
 from headrace.store.shards import names as naming
 from headrace.store.shards.job.directory import DirectoryHome
 from headrace.store.shards.local_set import LocalSet
-from headrace.store.shards.metadata import Limits, Metadata, numbered
+from headrace.store.shards.metadata import Compression, Limits, Metadata, Part, numbered
 from headrace.store.shards.vacuum.local import GRACE
 from headrace.store.shards.write.set_writer import AttemptWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from typing import TypeAlias
 
     from headrace.store.shards.job.object_store import RemoteHome
-    from headrace.store.shards.metadata import Compression, Part
     from headrace.store.shards.options import PackOptions
     from headrace.store.shards.write.partitions import Keys
 

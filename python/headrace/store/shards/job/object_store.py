@@ -28,14 +28,13 @@ from headrace.store.files.directories import make_directories
 from headrace.store.files.object_store import NOTHING
 from headrace.store.shards import names as naming
 from headrace.store.shards.job.directory import UNCHANGED
-from headrace.store.shards.metadata import LONGEST, encode
+from headrace.store.shards.metadata import LONGEST, Metadata, Part, encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from contextlib import AbstractContextManager
 
     from headrace.kernel.blocks import Shard
-    from headrace.store.shards.metadata import Metadata, Part
     from headrace.store.shards.remote_set import RemoteSet
 
 

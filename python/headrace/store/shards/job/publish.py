@@ -3,23 +3,17 @@
 The parts are uploaded and committed as those of a job. Protocol: docs/formats/shards.md.
 """
 
-from __future__ import annotations
-
 import random
 import time
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from headrace.errors import SetLockedError, UncertainCommitError
 from headrace.store.shards import names as naming
-from headrace.store.shards.job.object_store import RemoteHome
+from headrace.store.shards.job.object_store import RemoteAttempt, RemoteHome
+from headrace.store.shards.metadata import Part
 from headrace.store.shards.remote_set import RemoteSet
-
-if TYPE_CHECKING:
-    from headrace.store.shards.job.object_store import RemoteAttempt
-    from headrace.store.shards.metadata import Part
-    from headrace.store.shards.shard_set import ShardSet
+from headrace.store.shards.shard_set import ShardSet
 
 _TRIES = 100
 """Limit on attempts to commit while other writers commit."""

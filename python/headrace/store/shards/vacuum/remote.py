@@ -4,22 +4,16 @@ No file is removed that a job may still commit: jobs do not commit files as old 
 removed, and a blank file reserves the name of a removed generation for a day.
 """
 
-from __future__ import annotations
-
 import time
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from headrace.errors import BadSetError
 from headrace.store.files.object_store import BLANK
 from headrace.store.shards import names as naming
 from headrace.store.shards.job.object_store import DAY, ORPHAN_AGE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from headrace.store.shards.remote_set import RemoteSet
+from headrace.store.shards.remote_set import RemoteSet
 
 
 def vacuum(shards: RemoteSet, grace: float) -> list[int]:

@@ -15,18 +15,16 @@ from typing import TYPE_CHECKING, Protocol
 
 from headrace.errors import HeadraceWarning
 from headrace.kernel.blocks import LineRefusal, RowRefusal
-from headrace.kernel.rows import rows_of
+from headrace.kernel.rows import RowBatch, rows_of
 from headrace.kernel.values import parse
 from headrace.store.shards.names import partition_name
-from headrace.store.shards.write.parts import PartFiles
+from headrace.store.shards.write.parts import Destination, PartFiles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headrace.kernel.rows import RowBatch
     from headrace.store.shards.metadata import Part
     from headrace.store.shards.options import PackOptions
-    from headrace.store.shards.write.parts import Destination
 
 _BOM = b"\xef\xbb\xbf"
 _MARKED = "a byte order mark (only a file may begin with one)"

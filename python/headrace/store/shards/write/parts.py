@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
-from headrace.kernel.rows import File, reading
+from headrace.kernel.rows import File, RowBatch, reading
 from headrace.store.files import system
 from headrace.store.files.atomic import NewFile
 from headrace.store.rows.checkpoints import SUFFIX
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headrace.kernel.blocks import LineRefusal, Packer, Piece, RowRefusal, Shard
-    from headrace.kernel.rows import RowBatch
     from headrace.store.shards.job.commit import Generation
     from headrace.store.shards.job.directory import Attempt
     from headrace.store.shards.job.object_store import RemoteAttempt

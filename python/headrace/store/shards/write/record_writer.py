@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import (
     TYPE_CHECKING,
@@ -34,7 +34,6 @@ from headrace.store.rows.record_line import NoRecordError, line_of
 from headrace.store.shards.options import LARGEST_BLOCK
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
     from types import TracebackType
 
     from headrace.kernel.blocks import LineRefusal, Packer, RowRefusal
