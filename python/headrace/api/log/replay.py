@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator
 
-    from headrace.store.log.read.merge import Piece
-
 
 class Replayed(NamedTuple):
     """A record with its partition and line; `time` is in milliseconds."""
