@@ -424,7 +424,7 @@ class Dataset(Closing, Sequence[T_co]):
         """
         if on is None:
             return super().index(*value)
-        from headrace.api.index.key_build import build_each
+        from headrace.api.index.key_upkeep import build_each
         from headrace.store.index.target import set_of
 
         options.setdefault("index_dir", self.row_options.keeping.directory)
@@ -463,7 +463,7 @@ class Dataset(Closing, Sequence[T_co]):
 
     def _key_indexes(self, on: str | Sequence[str]) -> list[KeyIndex]:
         from headrace.api.index.key import KeyIndex, warn_unless_missing
-        from headrace.api.index.key_build import fields_of
+        from headrace.api.index.key_upkeep import fields_of
         from headrace.store.index.target import set_of
 
         self.files()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from headrace.api.index.build import where_of
 from headrace.api.index.key import KeyIndex, warn_of_index
-from headrace.api.index.key_build import fields_of, no_row_has_key, warn_of_keyless
+from headrace.api.index.key_upkeep import fields_of, no_row_has_key, warn_of_keyless
 from headrace.api.options import JoinOptions, refuse_other, refuse_unknown
 from headrace.api.query import refuse_shared_pipes
 from headrace.api.results import Result

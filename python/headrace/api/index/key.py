@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from headrace.api.index import key_build, key_upkeep
+from headrace.api.index import key_upkeep
 from headrace.api.index.build import MAX_LINE, Engine, place_wanted
-from headrace.api.index.key_build import (
+from headrace.api.index.key_upkeep import (
     as_it_was,
     build_in,
     maybe_fields,
@@ -118,8 +118,8 @@ class KeyIndex(Closing):
 
     # Index files
 
-    build = staticmethod(key_build.build)
-    build_each = staticmethod(key_build.build_each)
+    build = staticmethod(key_upkeep.build)
+    build_each = staticmethod(key_upkeep.build_each)
     update = staticmethod(key_upkeep.update)
     compact = staticmethod(key_upkeep.compact)
     check = staticmethod(key_upkeep.check)
