@@ -25,7 +25,6 @@ from headrace.store.files.units import format_size, format_time
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from headrace.cli.events import EventName
     from headrace.store.log.read.replay import Player
 
     Progress: TypeAlias = Callable[[int, int | None], None]
@@ -41,28 +40,6 @@ PATIENCE = 0.5
 
 BAR_EVERY = 0.1
 EVENT_EVERY = 0.5
-
-
-class Pace:
-    """Decides when progress is due: after `PATIENCE`, then every `every` seconds."""
-
-    def __init__(self, every: float, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._every = every
-        self.started = clock()
-        self._next = self.started + PATIENCE
-
-    def due(self) -> bool:
-        """Return whether to report now."""
-        now = self._clock()
-        if now < self._next:
-            return False
-        self._next = now + self._every
-        return True
-
-    def elapsed(self) -> float:
-        """Seconds since the work began."""
-        return self._clock() - self.started
 
 
 def bar(done: int, total: int | None, seconds: float, columns: int) -> str:
@@ -157,7 +134,7 @@ class Console:
         with _standard_output():
             sys.stdout.buffer.flush()
 
-    def emit(self, event: EventName, message: str, **fields: object) -> None:
+    def emit(self, event: str, message: str, **fields: object) -> None:
         """Write an event to standard error, after the data written so far."""
         from headrace.cli.events import KINDS
 
@@ -184,17 +161,19 @@ class Console:
             text = warnings.formatwarning(message, category, filename, lineno, line)
             (file or sys.stderr).write(text)
 
-    def _say(self, event: EventName, message: str, fields: dict[str, object]) -> None:
+    def _say(self, event: str, message: str, fields: dict[str, object]) -> None:
+        from headrace.cli.events import KINDS
+
+        prefix = KINDS[event].prefix
         if self.json:
             import json
 
             text = json.dumps({"event": event, "message": message, **fields})
         else:
             from headrace.api.formats.printable import printable
-            from headrace.cli.events import KINDS
 
             text = "\n".join(map(printable, message.split("\n")))
-            text = f"{KINDS[event].prefix}{text}"
+            text = f"{prefix}{text}"
         self._hide_bar()
         self._to_stderr(f"{text}\n")
 
@@ -222,19 +201,24 @@ class Console:
         `facts` returns further fields of the event.
         """
         draws = not self.json and _is_terminal(sys.stderr)
-        pace = Pace(BAR_EVERY if draws else EVENT_EVERY, self._clock)
+        every = BAR_EVERY if draws else EVENT_EVERY
+        started = self._clock()
+        due = started + PATIENCE
         shows = self.shows_progress
         if shows is None:
             shows = _is_terminal(sys.stderr)
 
         def report(done: int, total: int | None) -> None:
-            if self.quiet or not shows or not pace.due():
+            nonlocal due
+            now = self._clock()
+            if self.quiet or not shows or now < due:
                 return
+            due = now + every
             if not draws:
                 fields: dict[str, object] = {"done": done, "total": total, **facts()}
                 self._say("progress", f"{done} {unit}", fields)
             elif not self._data_on_screen():
-                self._show_bar(draw(done, total, pace.elapsed(), _columns()))
+                self._show_bar(draw(done, total, now - started, _columns()))
 
         try:
             yield report

@@ -6,57 +6,7 @@ table; as text, the message alone.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, TypeAlias
-
-EventName: TypeAlias = Literal[
-    "progress",
-    "line_too_long",
-    "waiting",
-    "rotated",
-    "truncated",
-    "memory",
-    "warning",
-    "unread",
-    "bad_row",
-    "bad_rows",
-    "no_answers",
-    "unused_names",
-    "output",
-    "written",
-    "appended",
-    "recovered",
-    "replayed",
-    "sealed",
-    "removed",
-    "build_start",
-    "build_complete",
-    "format_upgraded",
-    "no_keys_indexed",
-    "key_not_found",
-    "no_edges_indexed",
-    "update_mode",
-    "index_revalidated",
-    "index_compacted",
-    "index_stale",
-    "index_unfit",
-    "index_corrupt",
-    "index_fallback",
-    "join_stats",
-    "seed_not_found",
-    "predicate_not_found",
-    "seeds_skipped",
-    "expand_truncated",
-    "edges_capped",
-    "no_path",
-    "graph_hop",
-    "graph_stats",
-    "begun",
-    "pass",
-    "indexed",
-    "accounts",
-    "stats",
-    "error",
-]
+from typing import NamedTuple
 
 
 class Event(NamedTuple):
@@ -65,7 +15,7 @@ class Event(NamedTuple):
     As text, `prefix` comes before the message.
     """
 
-    name: EventName
+    name: str
     doc: str
     fields: str = ""
     quiet: bool = True
