@@ -45,17 +45,14 @@ def did_you_mean(name: object, names: Iterable[object]) -> str:
 
 def _are_swapped(name: str, other: str) -> bool:
     """Whether names of three or more letters differ by two neighbours that change places."""
-    if len(name) != len(other) or len(name) < _SHORTEST:
-        return False
-    differing = [at for at in range(len(name)) if name[at] != other[at]]
-    match differing:
-        case [first, second]:
-            return second == first + 1 and (name[first], name[second]) == (
-                other[second],
-                other[first],
-            )
-        case _:
-            return False
+    return (
+        len(name) >= _SHORTEST
+        and name != other
+        and any(
+            other == name[:at] + name[at + 1] + name[at] + name[at + 2 :]
+            for at in range(len(name) - 1)
+        )
+    )
 
 
 def _plain(name: str) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from headrace.api.open import MAX_LINE, MAX_RATIO, decoding_threads
+from headrace.api.open import MAX_LINE, MAX_RATIO, decoding_of
 from headrace.api.results import Result
 from headrace.engines.query.options import BadRow, OnError
 from headrace.engines.rows.rejected import reporting
 from headrace.errors import BadRowError, UsageError
-from headrace.kernel.rows import END, Decoding
 from headrace.kernel.values import MAX_DEPTH, ValueSplitter
 from headrace.store.files.decoded import decoded
 from headrace.store.files.source import Source, SourceSpec, expand
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from headrace.api.options import Errors
+    from headrace.kernel.rows import Decoding
 
 _FIRST_BAD = 10
 
@@ -102,18 +103,14 @@ def convert(
     """
     if errors is not None and on_error != "collect":
         raise UsageError("errors are kept only with on_error='collect'")
-    limit = parse_size(max_line)
-
-    def splitter() -> ValueSplitter:
-        return ValueSplitter(
-            max_value=limit,
-            max_depth=max_depth,
-            keeps_arrays=keep_arrays,
-            aborts=on_error == "abort",
-        )
-
-    most = END if max_decoded is None else parse_size(max_decoded)
-    decoding = Decoding(decoding_threads(), max_ratio, most)
+    splitter = partial(
+        ValueSplitter,
+        max_value=parse_size(max_line),
+        max_depth=max_depth,
+        keeps_arrays=keep_arrays,
+        aborts=on_error == "abort",
+    )
+    decoding = decoding_of(max_ratio, max_decoded)
     return Conversion(
         tuple(expand(source)), splitter, decoding, on_error=on_error, errors=errors
     )

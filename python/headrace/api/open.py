@@ -56,19 +56,21 @@ def open(
     if not 1 <= max_depth <= DEEPEST:
         raise UsageError(f"max_depth {max_depth}: must be from 1 to {DEEPEST}")
     directory = None if index_dir is None else os.fspath(index_dir)
-    if max_ratio < 1:
-        raise UsageError(f"max_ratio {max_ratio}: must be a positive integer")
-    decoding = Decoding(
-        decoding_threads(),
-        max_ratio,
-        END if max_decoded is None else parse_size(max_decoded),
-    )
+    decoding = decoding_of(max_ratio, max_decoded)
     max_line = parse_size(options.get("max_line", MAX_LINE))
     keeping = Keeping(options.get("index", True), directory)
     reading = RowOptions(max_line, keeping, decoding, blocks)
     times = None if since is None and until is None else between(since, until)
     sources = tuple(expand(source, blocks=blocks, times=times))
     return Dataset(sources, reading, max_depth=max_depth, raw=raw)
+
+
+def decoding_of(max_ratio: int, max_decoded: int | str | None) -> Decoding:
+    """Return how compressed data is decoded, with its limits."""
+    if max_ratio < 1:
+        raise UsageError(f"max_ratio {max_ratio}: must be a positive integer")
+    most = END if max_decoded is None else parse_size(max_decoded)
+    return Decoding(decoding_threads(), max_ratio, most)
 
 
 def decoding_threads() -> int:

@@ -9,11 +9,10 @@ from contextlib import ExitStack
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, Unpack, cast, overload
 
-from headrace.api.log.arguments import positive, seconds_of
 from headrace.api.log.consumers import Consumer, ConsumerState
 from headrace.api.log.recovery import recover_under_lock
 from headrace.api.log.replay import Replay
-from headrace.api.log.writer import recovery_options
+from headrace.api.log.writer import positive, recovery_options, seconds_of
 from headrace.errors import HeadraceWarning, SourceNotFoundError, UsageError
 from headrace.kernel.values import parse
 from headrace.store.files.units import Between, Moment, between, parse_duration
