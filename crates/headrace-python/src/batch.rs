@@ -37,6 +37,9 @@ impl Drop for RowBatch {
     }
 }
 
+/// More than a batch has, except for very long rows.
+const KEPT_BYTES: usize = 8 << 20;
+
 /// The memory of a dropped batch: allocating it anew for each batch takes as long as reading the
 /// rows into it.
 #[derive(Default)]
@@ -48,7 +51,9 @@ impl Spare {
     }
 
     fn give(&self, batch: rows::RowBatch) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = batch;
+        if batch.data.capacity() <= KEPT_BYTES {
+            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = batch;
+        }
     }
 }
 

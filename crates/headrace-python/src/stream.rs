@@ -20,6 +20,11 @@ struct Interruptible {
     reads: u32,
 }
 
+thread_local! {
+    /// The streams of a thread are mostly read one after the other.
+    static SPARE: Arc<Spare> = Arc::default();
+}
+
 /// Reads from one look for signals to the next: some MiB.
 const READS: u32 = 64;
 
@@ -82,7 +87,7 @@ impl RowStream {
         if start > from {
             py.detach(|| rows.skip_partial_row()).map_err(to_python)?;
         }
-        Ok(Self { rows: Mutex::new(rows), spare: Arc::default() })
+        Ok(Self { rows: Mutex::new(rows), spare: SPARE.with(Arc::clone) })
     }
 
     /// Where the next row begins.

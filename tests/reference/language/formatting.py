@@ -95,8 +95,7 @@ def _is_about_digits(parts):
 
 
 def _without_fraction(number):
-    if isinstance(number, int):
-        return number
-    if isinstance(number, Written) and number.is_whole:
-        return int(text_of(number))
+    text = text_of(number)
+    if text.lstrip("-").isdigit():
+        return int(text)
     raise QueryError("no whole number")

@@ -167,6 +167,7 @@ def _arguments(path):
 MADE_OF = {"sum", "avg", "min", "max"}
 REDUCING = MADE_OF | {"all", "any", "count", "count_by", "find", "first", "last"}
 KEYED = {"group_by", "index_by", "max_by", "min_by", "partition", "sort", "sort_by"}
+EXTREME = {"max_by", "min_by"}
 COUNTING = {"take", "skip", "drop"}
 WHOLE = {"sort", "sort_by", "reverse", "flatten"}
 
@@ -252,7 +253,9 @@ class Stream:
         keys = tuple(arg.value for arg in step.args)
         if any(isinstance(key, ast.Lambda) and len(key.params) > 1 for key in keys):
             return self.value
-        args = tuple(ast.Arg(without_sign(key)) for key in keys)
+        if step.name not in EXTREME:
+            keys = tuple(map(without_sign, keys))
+        args = tuple(map(ast.Arg, keys))
         arguments = Arguments(args, NOTHING, evaluate, of_rows)
         if step.name == "partition":
             keyed = [arguments.condition()]

@@ -92,7 +92,7 @@ def bound(target, value):
         case ast.Variable(name):
             return {name: value}
         case ast.Items(names, rest):
-            elements = value if isinstance(value, list) else []
+            elements = value if isinstance(value, list | str) else []
             found = {
                 name: elements[place] if place < len(elements) else None
                 for place, name in enumerate(names)

@@ -1,6 +1,6 @@
 //! Rows by number, and counting rows by where they begin.
 
-use std::{cell::RefCell, fs::File, io, path::Path, sync::Arc};
+use std::{fs::File, io, path::Path, sync::Arc};
 
 use memchr::memchr_iter;
 
@@ -21,14 +21,6 @@ pub struct ReadLimits {
     pub max_bytes: usize,
 }
 
-thread_local! {
-    /// Looking up single rows should not allocate a window each time.
-    static WINDOW: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-}
-
-/// A window over this size is given back to the system.
-const KEPT_WINDOW: usize = 1 << 20;
-
 /// The rows from `first` on, from the nearest checkpoint of `index`.
 ///
 /// # Errors
@@ -45,17 +37,12 @@ pub fn read_at_row(
     // One byte more in front proves that a row begins where the checkpoint says.
     let from = if index.proven() { offset } else { offset.saturating_sub(1) };
     let reader = RangeReader::new(Arc::clone(file), from, size);
-    let mut stream = RowStream::new(reader, from, first - skip, u64::MAX, limits.max_line)
-        .reusing(WINDOW.take());
+    let mut stream = RowStream::new(reader, from, first - skip, u64::MAX, limits.max_line);
     if offset > from && !stream.skip_newline()? {
         return Err(Error::at(ErrorKind::Sidecar, offset, "no row begins at the checkpoint"));
     }
     stream.skip_rows(skip)?;
     stream.next_batch(&mut batch, limits.max_rows, limits.max_bytes)?;
-    let window = stream.into_buffer();
-    if window.len() <= KEPT_WINDOW {
-        WINDOW.set(window);
-    }
     Ok(batch)
 }
 

@@ -1,6 +1,10 @@
 //! Rows in order, from any reader.
 
-use std::io::{self, Read};
+use std::{
+    cell::Cell,
+    io::{self, Read},
+    mem,
+};
 
 use memchr::{memchr, memchr_iter};
 
@@ -11,6 +15,15 @@ use crate::{
 
 /// The first read is small, since often one row is wanted.
 const FIRST_READ: usize = 64 * 1024;
+
+/// A buffer over this size is given back to the system.
+const KEPT_BUFFER: usize = 1 << 20;
+
+thread_local! {
+    /// The buffer of the last stream: a look-up of a single row should not allocate one each time,
+    /// nor should each fragment of a file.
+    static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
 
 /// One row as it stands in the stream's buffer.
 #[derive(Clone, Copy, Debug)]
@@ -77,7 +90,7 @@ impl<R: Read> RowStream<R> {
     pub fn new(reader: R, offset: u64, number: u64, end: u64, max_line: usize) -> Self {
         Self {
             reader,
-            buffer: Vec::new(),
+            buffer: BUFFER.take(),
             begin: 0,
             filled: 0,
             offset,
@@ -110,18 +123,6 @@ impl<R: Read> RowStream<R> {
     pub fn ending_at_long_row(mut self) -> Self {
         self.ends_at_long_row = true;
         self
-    }
-
-    /// Use the memory of an earlier stream.
-    #[must_use]
-    pub fn reusing(mut self, buffer: Vec<u8>) -> Self {
-        self.buffer = buffer;
-        self
-    }
-
-    /// Give the memory back.
-    pub fn into_buffer(self) -> Vec<u8> {
-        self.buffer
     }
 
     /// Skip everything up to and with the next newline: a reader that was set
@@ -327,6 +328,15 @@ impl<R: Read> RowStream<R> {
             }
         }
         Ok(!batch.is_empty())
+    }
+}
+
+impl<R> Drop for RowStream<R> {
+    fn drop(&mut self) {
+        if self.buffer.len() <= KEPT_BUFFER {
+            // A thread that ends has none any more.
+            let _ = BUFFER.try_with(|kept| kept.set(mem::take(&mut self.buffer)));
+        }
     }
 }
 

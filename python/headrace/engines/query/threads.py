@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from headrace.physical.fragment import Fragment
     from headrace.store.rows.row_file import RowFile
 
-_LINES_BYTES = 2 << 20
+_LINES_BYTES = 4 << 20
 """The size of a share whose lines are held until those before them are written."""
 
 _LEAST_SHARE, _MOST_SHARE = 8 << 20, 256 << 20
@@ -127,8 +127,10 @@ def _batches_of(
     fragment: Fragment, max_line: int, decoding: Decoding, work: Work
 ) -> Iterator[RowBatch]:
     rows = rows_of(fragment, max_line, decoding)
-    # The first batches are small: a few rows may be enough, and a row may take long.
-    count, size = FIRST_BATCH_ROWS, FIRST_BATCH_BYTES
+    count, size = _BATCH_ROWS, _BATCH_BYTES
+    if fragment.start == 0:
+        # The first batches are small: a few rows may be enough, and a row may take long.
+        count, size = FIRST_BATCH_ROWS, FIRST_BATCH_BYTES
     before = 0
     while True:
         batch = rows.next_batch(count, size)
