@@ -103,6 +103,7 @@ def test_any_layout_gives_the_values(tmp_path, seed):
         (b'["' + b"x" * 200 + b'"]', "`headrace convert in.json` makes lines"),
         (b"id,name\n1,Ada\n", "it looks like CSV"),
         (b'"id","name"\n1,"Ada"\n', "it looks like CSV"),
+        (b"\x7fELF\x02\0,;\n\0\n", "it is no text"),
         (b"PAR1\x15\x04\x15\n", "it is Parquet"),
         (b"PK\x03\x04abc\n", "it is a ZIP archive"),
         (b"\x04\x22\x4d\x18abc\n", "it is compressed by LZ4"),

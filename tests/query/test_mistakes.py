@@ -107,6 +107,8 @@ MISTAKES = [
     ("xs.drop(-3)", 9, "[:-3]"),
     ("xs.lag(-1)", 8, ".lead(1)"),
     ("xs.lead(-1)", 9, ".lag(1)"),
+    ("k is missing", 6, "write missing(field)"),
+    ("k is not missing", 10, "write missing(field)"),
 ]  # fmt: skip
 
 

@@ -264,7 +264,10 @@ def _is_kind(cursor: Cursor, left: Node, start: Token) -> Node:
     kind = KINDS.get(cursor.token.text)
     if kind is None or cursor.token.kind is not TokenKind.WORD:
         after = f"{operator.text} not" if negated else operator.text
-        raise cursor.unexpected(f"expected a kind after {after}", _one_of(KINDS))
+        hint = (
+            "write missing(field)" if cursor.token.text == "missing" else _one_of(KINDS)
+        )
+        raise cursor.unexpected(f"expected a kind after {after}", hint)
     cursor.advance()
     return ast.IsKind(left, kind, negated, span=cursor.since(start))
 

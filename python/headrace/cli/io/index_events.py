@@ -25,7 +25,7 @@ from headrace.api.options import (
     KeyIndexUpdateOptions,
 )
 from headrace.cli.console import Console, counted, ending_cleanly
-from headrace.cli.io.index_trouble import fields_seen, say_no_edges
+from headrace.cli.io.index_trouble import fields_seen, say_keyless, say_no_edges
 from headrace.cli.io.inputs import given
 from headrace.cli.io.report import print_report
 from headrace.engines.rows import rejected
@@ -121,11 +121,11 @@ def build_indexes(options: Namespace, console: Console) -> int:
             duration = int((time.monotonic() - began) * 1000)
             _say_upgraded(console, built)
             if built.lines.records == 0 and built.lines.lines > built.lines.blank:
-                seen = ", ".join(fields_seen(location)) or "none"
                 if options.graph:
+                    seen = ", ".join(fields_seen(location)) or "none"
                     say_no_edges(console, location, of, seen)
                 else:
-                    _say_no_keys(console, location, of["key"], seen)
+                    say_keyless(console, location, of["key"], "no_keys_indexed")
             _say_complete(console, built, duration)
     return 0
 
@@ -153,11 +153,6 @@ def _refuse_edges(options: Namespace) -> None:
         raise UsageError("--compact is --index-version 2; give one of them")
     if options.compact:
         options.index_version = 2
-
-
-def _say_no_keys(console: Console, location: str, key: str, seen: str) -> None:
-    message = f"{location}: no row has the key {key}; fields of the first rows: {seen}"
-    console.emit("no_keys_indexed", message, source=location, key=key)
 
 
 def _refuse_for_several(options: Namespace, count: int) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import headrace
+from headrace.suggestion import did_you_mean
 
 if TYPE_CHECKING:
     from headrace.cli.console import Console
@@ -43,11 +44,17 @@ def say_trouble(console: Console, trouble: KeyIndexError) -> None:
     )
 
 
-def say_keyless(console: Console, location: str, key: str) -> None:
+def say_keyless(
+    console: Console, location: str, key: str, event: str = "key_not_found"
+) -> None:
     """Warn that no row has a key, and name the fields of the first rows."""
-    seen = ", ".join(fields_seen(location)) or "unknown"
-    message = f"{location}: no row has the key {key}; fields of the first rows: {seen}"
-    console.emit("key_not_found", message, source=location, key=key)
+    fields = fields_seen(location)
+    seen = ", ".join(fields) or "unknown"
+    meant = "".join(did_you_mean(part, fields) for part in key.split(","))
+    message = (
+        f"{location}: no row has the key {key}; fields of the first rows: {seen}{meant}"
+    )
+    console.emit(event, message, source=location, key=key)
 
 
 def say_fallback(console: Console, trouble: KeyIndexError) -> None:

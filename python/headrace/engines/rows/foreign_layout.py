@@ -22,6 +22,8 @@ def cure(path: str, content: bytes | None, reason: str) -> str:
         f"a line is one value; `headrace convert {path}` makes lines of JSON in another "
         "layout"
     )
+    if b"\0" in content:
+        return "it is no text; name a file of JSON lines"
     text = content.strip()
     if text.startswith((b"{", b"[")):
         goes_on = reason.startswith("unexpected end of the line")
