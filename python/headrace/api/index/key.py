@@ -33,7 +33,7 @@ from headrace.errors import (
     KeyIndexLockedError,
     UsageError,
 )
-from headrace.kernel.key_index import Key, request, request_of_json
+from headrace.kernel.key_index import Key, KeyRequest, Meta, request, request_of_json
 from headrace.kernel.values import DEEPEST, MAX_DEPTH
 from headrace.store.files.opened import Closing, OpenedFile
 from headrace.store.files.units import parse_size
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from headrace.api.options import (
         Fields,
     )
-    from headrace.kernel.key_index import KeyRequest, Meta
     from headrace.kernel.rows import RowBatch
 
 _TOGETHER = 1024

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from headrace.api.dataset import Batch, Dataset
@@ -68,7 +69,10 @@ class ShardSet(store.ShardSet):
         keys = frozenset(required) if validation == "strict" else None
         decoding = Decoding(decoding_threads())
         options = RowOptions(parse_size(max_line), Keeping(), decoding)
-        return _records(self, keys, options, max_depth, on_damage)
+        batches = _batches(self, options, max_depth, on_damage)
+        return chain.from_iterable(
+            _values(rows, batch, keys, max_depth) for rows, batch in batches
+        )
 
     def check(
         self,
@@ -114,17 +118,6 @@ def _refuse_other_digest(source: Source, part: Part) -> None:
     if found != part.digest:
         reason = f"its digest is {found}, but the metadata says {part.digest}"
         raise BadSetError(source.location, reason)
-
-
-def _records(
-    shards: store.ShardSet,
-    keys: frozenset[str] | None,
-    options: RowOptions,
-    max_depth: int,
-    on_damage: OnDamage,
-) -> Iterator[Any]:
-    for rows, batch in _batches(shards, options, max_depth, on_damage):
-        yield from _values(rows, batch, keys, max_depth)
 
 
 def _batches(
