@@ -91,16 +91,12 @@ class Argument(NamedTuple):
 
 
 class Flag(NamedTuple):
-    """A row of the table of flags.
-
-    `python` is the keyword of the Python API where that is not the flag with underscores.
-    """
+    """A row of the table of flags."""
 
     spelling: str
     kind: Kind
     help: str
     arity: Arity = "one"
-    python: str = ""
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -125,11 +121,6 @@ class Flag(NamedTuple):
         """
         name = self.flags[-1].removeprefix("--").replace("-", "_")
         return f"{name}_" if iskeyword(name) else name
-
-    @property
-    def keyword(self) -> str:
-        """The keyword of the Python API."""
-        return self.python or self.name
 
 
 ROWS = re.compile(r"(-?\d+)|(-?\d+)?:(-?\d+)?")

@@ -1,4 +1,4 @@
-"""The table of flags: each has one type, one meaning and one name in Python.
+"""The table of flags: each has one type and one meaning.
 
 A command picks its flags with `flag`. It may add to the help text, offer fewer choices and
 set a default; type and meaning are those of the table.
@@ -12,7 +12,7 @@ FLAGS: tuple[Flag, ...] = (
     # Every command.
     Flag("--events text|json", "choice", "format of messages on standard error"),
     Flag("--progress", "switch", "show progress"),
-    Flag("--no-progress", "switch", "show no progress", python="progress"),
+    Flag("--no-progress", "switch", "show no progress"),
     Flag("-q --quiet", "switch", "show no progress and no warnings"),
     Flag("-h --help", "switch", "show this help and exit"),
     # Reading rows.
@@ -65,8 +65,8 @@ FLAGS: tuple[Flag, ...] = (
         "choice",
         "form of the output",
     ),
-    Flag("-r --raw", "switch", "the same as --format raw", python="format"),
-    Flag("--tsv", "switch", "the same as --format tsv", python="format"),
+    Flag("-r --raw", "switch", "the same as --format raw"),
+    Flag("--tsv", "switch", "the same as --format tsv"),
     Flag("--json", "switch", "print JSON instead of text"),
     Flag(
         "--prometheus",
@@ -99,12 +99,7 @@ FLAGS: tuple[Flag, ...] = (
         "directory",
         "directory of index files and checkpoints, instead of beside the data",
     ),
-    Flag(
-        "--no-index",
-        "switch",
-        "neither read nor write index files and checkpoints",
-        python="index",
-    ),
+    Flag("--no-index", "switch", "neither read nor write index files and checkpoints"),
     Flag(
         "--require-index",
         "switch",
@@ -116,12 +111,7 @@ FLAGS: tuple[Flag, ...] = (
         "choice",
         "whether several rows may have one key (multi) or none may (unique)",
     ),
-    Flag(
-        "--compact",
-        "switch",
-        "the same as --index-version 2: about 6 bytes a row",
-        python="index_version",
-    ),
+    Flag("--compact", "switch", "the same as --index-version 2: about 6 bytes a row"),
     Flag(
         "--full", "switch", "build the index again, with the options it was built with"
     ),
@@ -195,12 +185,7 @@ FLAGS: tuple[Flag, ...] = (
         "switch",
         'compare keys as text: the number 1 equals the text "1"',
     ),
-    Flag(
-        "--right-index FILE",
-        "file",
-        "find right rows with this key index",
-        python="index",
-    ),
+    Flag("--right-index FILE", "file", "find right rows with this key index"),
     # Graphs.
     Flag(
         "--edges FILE",
@@ -220,7 +205,6 @@ FLAGS: tuple[Flag, ...] = (
         "text",
         "follow edges with this predicate, commas and all; may be repeated",
         "repeated",
-        python="pred",
     ),
     Flag(
         "--direction out|in|both",
@@ -233,19 +217,16 @@ FLAGS: tuple[Flag, ...] = (
         "--seed-field FIELD",
         "text",
         "take start nodes from this field of the rows on standard input",
-        python="seeds",
     ),
     Flag(
         "--emit-edges",
         "switch",
         "print the edges that are followed too, each before the node it leads to",
-        python="emit",
     ),
     Flag(
         "--tree",
         "switch",
         "print only the edges that lead to a node for the first time",
-        python="emit",
     ),
     Flag("--most-edges N", "number", "follow at most this many edges of each node"),
     Flag(
@@ -260,21 +241,18 @@ FLAGS: tuple[Flag, ...] = (
         "assigned",
         "define $NAME as this text in the query; may be repeated",
         "repeated",
-        python="args",
     ),
     Flag(
         "--argjson NAME=JSON",
         "assigned",
         "define $NAME as this JSON value in the query; may be repeated",
         "repeated",
-        python="args",
     ),
     Flag(
         "--name NAME=FILE",
         "named",
         "the rows of another file, as @NAME in the query; may be repeated",
         "repeated",
-        python="names",
     ),
     Flag(
         "--allow-env",
@@ -297,17 +275,9 @@ FLAGS: tuple[Flag, ...] = (
         "--distinct-by KEY", "text", "query only the first row of each key that is read"
     ),
     Flag(
-        "--lines",
-        "switch",
-        "print each element of an array about all rows on a line",
-        python="shape",
+        "--lines", "switch", "print each element of an array about all rows on a line"
     ),
-    Flag(
-        "--array",
-        "switch",
-        "print the elements about all rows as one array",
-        python="shape",
-    ),
+    Flag("--array", "switch", "print the elements about all rows as one array"),
     Flag("--nulls drop|emit", "choice", "what to do with an answer that is null"),
     Flag("--max-depth N", "number", "how deep values may be nested, up to 1000"),
     Flag("--frame SEP", "text", "lines are a key, this separator and JSON"),
@@ -320,7 +290,6 @@ FLAGS: tuple[Flag, ...] = (
         "--no-lanes",
         "switch",
         "parse all fields of a row, not only those the query reads; the answers are the same",
-        python="lanes",
     ),
     Flag(
         "--strict-types",
@@ -355,7 +324,7 @@ FLAGS: tuple[Flag, ...] = (
     Flag("--max-bytes SIZE", "size", "largest size of a file, compressed"),
     Flag("--max-records N", "number", "most rows in a file"),
     Flag("--max-logical-bytes SIZE", "size", "largest size of a file, decompressed"),
-    Flag("--set-name NAME", "text", "the name of the set", python="name"),
+    Flag("--set-name NAME", "text", "the name of the set"),
     Flag(
         "--partition-by KEY",
         "text",
@@ -373,7 +342,6 @@ FLAGS: tuple[Flag, ...] = (
         "--trusted",
         "switch",
         "do not check that rows are JSON: faster, for data known to be good",
-        python="validate",
     ),
     Flag("--keep-backup", "switch", "keep the file that is replaced, as FILE.bak"),
     Flag(
@@ -382,14 +350,8 @@ FLAGS: tuple[Flag, ...] = (
         "print an outermost array as one line, not as a line for each element",
     ),
     # Logs.
-    Flag(
-        "--from [NAME=]LINE",
-        "line",
-        "begin with this line",
-        "repeated",
-        python="from_line",
-    ),
-    Flag("--to LINE", "line", "end with this line", python="to_line"),
+    Flag("--from [NAME=]LINE", "line", "begin with this line", "repeated"),
+    Flag("--to LINE", "line", "end with this line"),
     Flag("--ack", "switch", "print ACK n when n records are in the log"),
     Flag(
         "--durability always|data|interval|os",
