@@ -198,14 +198,15 @@ def _say_stats(console: Console, joined: JoinResult, duration: int) -> None:
 
 
 def _say_rows(console: Console, joined: JoinResult) -> None:
+    from headrace.cli.io.line_counts import row_counts, row_summary
+
     stats = joined.stats
     counts, right = stats.counts, stats.right
     skipped = [("records", right.records), ("blank", right.blank)]
     skipped += [*right.skipped.items(), ("pending", right.pending)]
     of_right = " + ".join(f"{cause} {count}" for cause, count in skipped if count)
     lines = [
-        f"rows {counts.rows} = emitted {counts.emitted} + filtered {counts.filtered} "
-        f"+ skipped {counts.skipped} + blank {counts.blank}",
+        row_summary(counts),
         f"{joined.right.name}: lines {right.lines} = {of_right or 0}",
         *(error.what for error in stats.errors),
         *(
@@ -216,11 +217,7 @@ def _say_rows(console: Console, joined: JoinResult) -> None:
     console.emit(
         "stats",
         "\n  ".join(lines),
-        rows=counts.rows,
-        emitted=counts.emitted,
-        filtered=counts.filtered,
-        skipped=counts.skipped,
-        blank=counts.blank,
+        **row_counts(counts),
         bad=stats.bad,
         right=right._asdict(),
     )

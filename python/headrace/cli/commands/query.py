@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from headrace.api.dataset import Dataset
     from headrace.api.results import QueryResult, QueryStats, QueryWork
     from headrace.cli.console import Console
-    from headrace.kernel.programs import Counts
     from headrace.store.files.source import SourceSpec
 
 ABOUT = """\
@@ -307,9 +306,11 @@ def _warn_of_unused(result: QueryResult, names: Set[str], console: Console) -> N
 
 
 def _report(counts: QueryStats, console: Console) -> None:
+    from headrace.cli.io.line_counts import row_counts, row_summary
+
     lines = [
-        _counts_line(counts),
-        *(f"@{name}: {_counts_line(read)}" for name, read in counts.named),
+        row_summary(counts, counts.outside),
+        *(f"@{name}: {row_summary(read, read.outside)}" for name, read in counts.named),
         *(error.what for error in counts.errors[:10]),
         _work_line(counts.work),
         _times_line(counts.work),
@@ -317,22 +318,10 @@ def _report(counts: QueryStats, console: Console) -> None:
     console.emit(
         "stats",
         "\n  ".join(lines),
-        rows=counts.rows,
-        emitted=counts.emitted,
-        filtered=counts.filtered,
-        skipped=counts.skipped,
-        blank=counts.blank,
+        **row_counts(counts),
         bad=counts.bad,
         outside=counts.outside,
         **_facts_of(counts.work),
-    )
-
-
-def _counts_line(counts: QueryStats | Counts) -> str:
-    outside = f" + outside the times {counts.outside}" if counts.outside else ""
-    return (
-        f"rows {counts.rows} = emitted {counts.emitted} + filtered {counts.filtered} "
-        f"+ skipped {counts.skipped} + blank {counts.blank}{outside}"
     )
 
 

@@ -14,8 +14,26 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from headrace.api.dataset import Batch
+    from headrace.api.results import QueryStats
     from headrace.cli.console import Console
+    from headrace.kernel.join import JoinCounts
+    from headrace.kernel.programs import Counts
     from headrace.kernel.tally import Stats
+
+
+def row_counts(counts: Counts | JoinCounts | QueryStats) -> dict[str, int]:
+    """Return the counts of rows for an event."""
+    names = ("rows", "emitted", "filtered", "skipped", "blank")
+    return {name: getattr(counts, name) for name in names}
+
+
+def row_summary(counts: Counts | JoinCounts | QueryStats, outside: int = 0) -> str:
+    """Return the counts of rows for people."""
+    beyond = f" + outside the times {outside}" if outside else ""
+    return (
+        f"rows {counts.rows} = emitted {counts.emitted} + filtered {counts.filtered} "
+        f"+ skipped {counts.skipped} + blank {counts.blank}{beyond}"
+    )
 
 
 class Place(NamedTuple):
