@@ -12,8 +12,8 @@ import pytest
 
 import headrace
 from headrace.engines.index.kinds import GraphBuild, KeyBuild
-from headrace.engines.local.graph_build import build as build_graph
-from headrace.engines.local.key_build import build
+from headrace.engines.local.index_build import build
+from headrace.engines.local.index_build import build as build_graph
 from headrace.errors import UnwritableError
 from headrace.kernel.graph import EdgeFields
 from tests.fault.failing_system import FailingSystem, using

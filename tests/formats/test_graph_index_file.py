@@ -7,7 +7,7 @@ import pytest
 
 import headrace
 from headrace.engines.index.kinds import GraphBuild
-from headrace.engines.local.graph_build import build
+from headrace.engines.local.index_build import build
 from headrace.kernel.graph import EdgeFields
 from headrace.store.index.target import one_source
 from tests.reference.jnxg_v1 import REVERSE, Graph

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeAlias
 
 from headrace._native import (
     EdgeScan,
@@ -93,6 +93,8 @@ class GraphMeta(IndexMeta):
     edges: int
     nodes: int | None
     predicates: int | None
+    plain_numbers: ClassVar[bool] = True
+    """Nodes are texts."""
 
 
 def meta_of(text: str) -> GraphMeta:

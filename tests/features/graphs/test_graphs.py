@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 import headrace
 from headrace.api.graph.access import Wanted, edge_files, reach_edges
 from headrace.engines.index.kinds import GraphBuild
-from headrace.engines.local.graph_build import build, update
+from headrace.engines.local.index_build import build, update
 from headrace.kernel.graph import EdgeFields, steps
 from headrace.kernel.rows import SidecarError, reading
 from headrace.store.index.file import Where

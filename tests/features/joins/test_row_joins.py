@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import headrace
 from headrace.engines.index.kinds import KeyBuild
-from headrace.engines.local.key_build import build
+from headrace.engines.local.index_build import build
 from headrace.errors import HeadraceWarning
 from headrace.physical import joins
 from headrace.store.index.target import one_source

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import headrace
 from headrace.engines.index.kinds import KeyBuild
-from headrace.engines.local.key_build import build
+from headrace.engines.local.index_build import build
 from headrace.errors import HeadraceWarning
 from headrace.kernel.key_index import request_of_json
 from headrace.store.index.target import one_source

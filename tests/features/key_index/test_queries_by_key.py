@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import headrace
 from headrace.engines.index.kinds import KeyBuild
-from headrace.engines.local.key_build import build
+from headrace.engines.local.index_build import build
 from headrace.errors import HeadraceError, HeadraceWarning
 from headrace.store.index.catalog import suffix_of
 from headrace.store.index.target import one_source

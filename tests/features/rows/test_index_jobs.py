@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.engines.index.kinds import GraphBuild, KeyBuild
-from headrace.engines.local import graph_build, key_build
+from headrace.engines.local import index_build
 from headrace.errors import DuplicateKeyError, StrictRowError
 from headrace.kernel.graph import EdgeFields
 from headrace.store.files.source import expand
@@ -89,10 +89,9 @@ def outcome(build, paths, options):
 
 
 def build_here(paths, options):
-    engine = key_build if isinstance(options, KeyBuild) else graph_build
     for path in paths:
         (source,) = expand(path)
-        engine.build(source, path.with_name(path.name + ".jnx"), options)
+        index_build.build(source, path.with_name(path.name + ".jnx"), options)
 
 
 @settings(deadline=None)

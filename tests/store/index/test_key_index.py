@@ -12,7 +12,7 @@ import pytest
 
 import headrace
 from headrace.engines.index.kinds import KeyBuild
-from headrace.engines.local.key_build import build
+from headrace.engines.local.index_build import build
 from headrace.errors import (
     DuplicateKeyError,
     HeadraceWarning,

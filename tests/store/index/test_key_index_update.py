@@ -232,8 +232,7 @@ def test_an_interrupt_before_the_delta_is_removed_is_harmless(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        for module in ("key_build", "key_update"):
-            patch.setattr(f"headrace.engines.local.{module}.remove_delta", stop)
+        patch.setattr("headrace.engines.local.index_build.remove_delta", stop)
         with pytest.raises(KeyboardInterrupt):
             write(updated)
     assert updated.with_name("rows.jsonl.jnx.delta").exists()

@@ -11,8 +11,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from headrace.engines.index.kinds import GraphBuild
-from headrace.engines.local.graph_build import as_it_was, build_aside, continue_aside
+from headrace.engines.index.kinds import GraphBuild, graph_as_it_was
+from headrace.engines.local.index_build import build_aside, continue_aside
 from headrace.errors import GraphIndexError, KeyIndexError
 from headrace.kernel.graph import Direction, EdgeFields, GraphAccess, GraphIndex
 from headrace.kernel.rows import SidecarError, reading
@@ -232,7 +232,7 @@ def _if_it_fits(
     if fresh.state == "grown" and not wanted.require_index:
         wanted.report(trouble, "graph")
         with reading(source.location):
-            index = continue_aside(source, stored, as_it_was(stored))
+            index = continue_aside(source, stored, graph_as_it_was(stored))
     elif fresh.state != "fresh":
         return fields, trouble
     paths = (stored.path, *(delta.path for delta in [stored.delta] if delta))

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from headrace.api.options import place_of_tasks, refuse_for_local, refuse_other
 from headrace.engines.index.collect import ScanOptions, no_progress
-from headrace.engines.index.kinds import AnyBuild, Built, KeyBuild
 from headrace.engines.index.places import place_of
-from headrace.engines.local import graph_build, key_build
+from headrace.engines.local import index_build
 from headrace.errors import HeadraceError, UsageError
 from headrace.kernel.values import MAX_DEPTH
 from headrace.store.files.units import parse_size
@@ -19,9 +18,9 @@ from headrace.store.index.file import Where, writing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
     from headrace.api import options as api
+    from headrace.engines.index.kinds import AnyBuild, Built
     from headrace.engines.spark.session.master import Place
     from headrace.store.files.source import Source
 
@@ -116,7 +115,7 @@ def build_files(
         for source in sources:
             path = place_of(source, wanted, where, force=force)
             with writing(path):
-                built = _built_here(source, path, wanted)
+                built = index_build.build(source, path, wanted)
             yield built
         return
     yield from _by_tasks(sources, wanted, where, engine, force=force)
@@ -139,12 +138,6 @@ def refuse_unfit(engine: Engine, wanted: ScanOptions) -> None:
             spark=None if is_master else engine.place,
             partition_bytes=engine.partition_bytes,
         )
-
-
-def _built_here(source: Source, path: Path, wanted: AnyBuild) -> Built[Any]:
-    if isinstance(wanted, KeyBuild):
-        return key_build.build(source, path, wanted)
-    return graph_build.build(source, path, wanted)
 
 
 def _by_tasks(

@@ -33,9 +33,8 @@ from headrace.api.options import (
     refuse_unknown,
 )
 from headrace.engines.index.collect import ScanOptions, no_progress
-from headrace.engines.index.kinds import Built, GraphBuild
-from headrace.engines.local import graph_build
-from headrace.engines.local.graph_build import as_it_was
+from headrace.engines.index.kinds import Built, GraphBuild, graph_as_it_was
+from headrace.engines.local import index_build
 from headrace.errors import UsageError
 from headrace.kernel.graph import EdgeFields, GraphMeta, GraphWritten
 from headrace.kernel.rows import reading
@@ -154,9 +153,9 @@ class GraphIndex:
         progress = options.get("progress", no_progress)
 
         def differs(stored: store.StoredGraph, _opened: OpenedFile) -> str | None:
-            wanted = replace(as_it_was(stored), progress=progress)
+            wanted = replace(graph_as_it_was(stored), progress=progress)
             with reading(str(stored.path)):
-                same = graph_build.has_all_edges(stored, one, wanted)
+                same = index_build.has_all_edges(stored, one, wanted)
             return None if same else "its edges are not those of the file"
 
         found = store.INDEXES.required(one.location, place_wanted(options))
@@ -191,15 +190,15 @@ def _kind(
         # The fields of a damaged index are unknown.
         if isinstance(found, files.Unreadable):
             raise trouble(store.StoredGraph, source, found)
-        return how.again(as_it_was(found))
+        return how.again(graph_as_it_was(found))
 
     return Kind(
         store.INDEXES,
         where,
         None,
-        lambda found: graph_build.build(source, found.path, again(found)),
-        lambda stored: graph_build.update(source, stored, again(stored)),
-        lambda stored: graph_build.compact(source, stored, again(stored)),
+        lambda found: index_build.build(source, found.path, again(found)),
+        lambda stored: index_build.update(source, stored, again(stored)),
+        lambda stored: index_build.compact(source, stored, again(stored)),
     )
 
 

@@ -37,7 +37,7 @@ from headrace.api.options import (
 )
 from headrace.engines.index.collect import ScanOptions, no_progress
 from headrace.engines.index.kinds import Built, KeyBuild
-from headrace.engines.local import key_build, key_update
+from headrace.engines.local import index_build
 from headrace.engines.local.collect import collect
 from headrace.errors import HeadraceWarning, UsageError
 from headrace.kernel.rows import reading
@@ -250,9 +250,9 @@ def _kind(
         store.INDEXES,
         where,
         fields,
-        lambda found: key_build.build(source, found.path, again(found)),
-        lambda stored: key_update.update(source, stored, again(stored)),
-        lambda stored: key_update.compact(source, stored),
+        lambda found: index_build.build(source, found.path, again(found)),
+        lambda stored: index_build.update(source, stored, again(stored)),
+        lambda stored: index_build.compact(source, stored, again(stored)),
     )
 
 

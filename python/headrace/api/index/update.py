@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Generic, Literal, NamedTuple, TypeVar
 
 from headrace.engines.index.kinds import COMPACT_FROM, Built
-from headrace.engines.local import key_update
+from headrace.engines.local import index_build
 from headrace.errors import KeyIndexError
 from headrace.kernel.key_index import FewBitsError
 from headrace.store.files.opened import OpenedFile
@@ -125,7 +125,7 @@ def _revalidated(source: Source, stored: S) -> Updated[W]:
     """Store the time and inode of a file whose bytes are proven to be the same."""
     if index_file.mark_of(source, OpenedFile(source)) == stored.newest.source:
         return Updated("none")
-    key_update.restamp(source, stored)
+    index_build.restamp(source, stored)
     return Updated("none", revalidated=True)
 
 

@@ -1,14 +1,14 @@
 """Index scans: the entries that rows have for an index are collected, the same in every engine.
 
 Threads or tasks scan fragments, each into *runs*, which sort the entries; an index written from
-the runs does not depend on the cuts. A `Total` adds up the results of fragments in their order. A
-`Collector` of each kind of index takes the entries from rows.
+the runs does not depend on the cuts. A `Total` adds up the results of fragments in their order. The
+build of each kind of index takes the entries from rows.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from headrace.engines.rows.fragment import rows_of
 from headrace.errors import StrictRowError
@@ -19,17 +19,15 @@ from headrace.physical.fragment import fragments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
+    from headrace.engines.index.kinds import AnyBuild
+    from headrace.kernel.graph import GraphPlan
     from headrace.kernel.index_meta import SourceMark
-    from headrace.kernel.key_index import KeyScan, Skipped
-    from headrace.kernel.rows import RowStream
+    from headrace.kernel.key_index import Plan, Skipped
     from headrace.physical.fragment import Fragment
     from headrace.store.files.opened import OpenedFile
     from headrace.store.files.source import Source
 
-R = TypeVar("R", bound="Runs")
-T = TypeVar("T")
 C = TypeVar("C", bound="ScanOptions")
 
 FRAGMENT_BYTES = 16 << 20
@@ -92,35 +90,8 @@ class ScanOptions:
         return min(self.fragment_bytes, _FRAGMENT_OF_ALL_SKIPPED)
 
 
-class Runs(Protocol):
-    """Entries that one thread or task collects, in sorted runs of limited memory."""
-
-    def finish(self) -> None:
-        """Sort the last run."""
-
-    def save(self, path: Path) -> None:
-        """Write all runs to a file, for another process."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Collector(ScanOptions, Generic[R]):
-    """Takes the entries for an index from rows; each kind of index is one."""
-
-    def begin_runs(self, directory: Path, memory: int, number: int) -> R:
-        """Return empty runs: the `number`-th, with files in a directory."""
-        raise NotImplementedError
-
-    def begin_scan(self, unterminated: int | None) -> KeyScan:
-        """Begin to read rows; `unterminated` is the offset of a last row without a newline."""
-        raise NotImplementedError
-
-    def advance(self, scan: KeyScan, stream: RowStream, runs: R) -> bool:
-        """Add the entries of some rows of a stream; false after the last row."""
-        raise NotImplementedError
-
-
 @dataclass(frozen=True, slots=True)
-class Collected(Generic[T]):
+class Collected:
     """The entries of a source from some byte on.
 
     `size` is the size of the source after decompression, `covered` the byte after the last
@@ -128,7 +99,7 @@ class Collected(Generic[T]):
     bytes on disk in blocks, from the block where the scan began, and the hash of the rest.
     """
 
-    runs: list[T]
+    runs: list[Any]
     lines: Lines
     skipped: tuple[Skipped, ...]
     last: str | None
@@ -138,17 +109,18 @@ class Collected(Generic[T]):
     hashed: int
     hashes: list[int]
 
-    def made_of(self, options: ScanOptions, mark: SourceMark) -> MadeOf:
-        """Return what the index records of its source, which had the given mark."""
-        return MadeOf(
-            options.max_line,
-            options.max_depth,
+    def plan(self, build: AnyBuild, mark: SourceMark) -> Plan | GraphPlan:
+        """Return the plan to write the entries of the source, which had the given mark."""
+        made_of = MadeOf(
+            build.max_line,
+            build.max_depth,
             self.size,
             self.covered,
             self.hashed,
             mark,
             self.last,
         )
+        return build.plan(self.lines, made_of, self.hashes, plain=self.plain_numbers)
 
 
 def line_of(opened: OpenedFile, offset: int) -> int:
@@ -200,14 +172,14 @@ class Scanned(NamedTuple):
 def scan_fragment(
     fragment: Fragment,
     opened: OpenedFile,
-    collector: Collector[R],
-    runs: R,
+    build: AnyBuild,
+    runs: Any,  # noqa: ANN401, of the kind of the build
     ends: Ends,
 ) -> Scanned:
     """Add the entries of the rows of a fragment to `runs`."""
-    scan = collector.begin_scan(ends.unterminated)
-    rows = rows_of(fragment, collector.max_line, collector.decoding._replace(threads=1))
-    while rows.advance(lambda stream: collector.advance(scan, stream, runs)):
+    scan = build.begin_scan(ends.unterminated)
+    rows = rows_of(fragment, build.max_line, build.decoding._replace(threads=1))
+    while rows.advance(lambda stream: build.advance(scan, stream, runs)):
         pass
     # Hash now, while the bytes are in memory. A block belongs to the fragment it begins in.
     start, end = (_round_up(at, HASH_BYTES) for at in (fragment.start, fragment.end))
@@ -297,7 +269,7 @@ class Total:
             end, part.lines, part.skipped, plain_numbers=part.plain_numbers
         )
 
-    def collected(self, runs: list[T]) -> Collected[T]:
+    def collected(self, runs: list[Any]) -> Collected:
         """Return the result of all fragments; raises if the file was changed meanwhile."""
         opened, (_start, unterminated, hashed) = self.opened, self.ends
         with reading(opened.path):

@@ -194,7 +194,7 @@ class _Begun:
             self._sent(),
             self._absolute(),
             tuple(collected.runs),
-            build.plan(collected, self.mark),
+            collected.plan(build, self.mark),
             self.staging,
             self.target.path.absolute(),
         )

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from headrace.engines.index.collect import Collector, Ends, Scanned
+    from headrace.engines.index.collect import Ends, Scanned
     from headrace.engines.index.kinds import AnyBuild
     from headrace.kernel.graph import GraphPlan, GraphWritten
     from headrace.kernel.key_index import Plan, Skipped, Written
@@ -103,12 +103,11 @@ class Scan:
         return ScanDone(parts, _saved(place), skipped)
 
     def _scanned(self, build: AnyBuild, place: Path) -> Iterator[Scanned]:
-        collector: Collector[Any] = build
-        runs = collector.begin_runs(self.staging, build.memory_of(1), self.number)
+        runs = build.begin_runs(self.staging, build.memory_of(1), self.number)
         source = self.fragments[0].source
         opened = OpenedFile(source, decoding=build.decoding, warn=False)
         for fragment in self.fragments:
-            yield scan_fragment(fragment, opened, collector, runs, self.ends)
+            yield scan_fragment(fragment, opened, build, runs, self.ends)
         runs.save(place)
 
 
