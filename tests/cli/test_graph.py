@@ -300,12 +300,12 @@ def test_a_graph_index_comes_first_then_key_indexes_then_a_scan(graph, index, ed
 
 
 def test_the_plan_alone_reads_no_edges(graph, index, edges, monkeypatch):
-    from headrace.engines.local import collect
+    from headrace.engines.local import index_build
 
     def never(*_arguments):
         raise AssertionError
 
-    monkeypatch.setattr(collect, "scan_fragment", never)
+    monkeypatch.setattr(index_build, "scan_fragment", never)
     plan = from_c123(graph, "--explain")
     assert (plan.code, names(plan)) == (0, [])
     assert plan.out.startswith(b"edges.jsonl: edges are reached by a scan, since ")
@@ -314,7 +314,7 @@ def test_the_plan_alone_reads_no_edges(graph, index, edges, monkeypatch):
     path = index()
     with edges.open("ab") as file:
         file.write(b'{"from":"C123","pred":"p","to":"new"}\n')
-    monkeypatch.setattr(collect, "scan_fragment", never)
+    monkeypatch.setattr(index_build, "scan_fragment", never)
     reached, file = from_c123(graph, "--explain").out.decode().splitlines()
     assert "by its graph index, since" in reached
     assert "has grown" in reached

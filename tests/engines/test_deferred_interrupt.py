@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from headrace.engines.spark.session.deferred_interrupt import deferred_interrupts
+from headrace.engines.spark.session.session import deferred_interrupts
 
 
 @pytest.fixture(autouse=True)

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 import headrace
+from headrace.engines.index.jobs import Scan, Write
 from headrace.engines.index.kinds import GraphBuild, KeyBuild
-from headrace.engines.index.tasks import Scan, Write
 from headrace.errors import (
     DuplicateKeyError,
     KeyIndexLockedError,

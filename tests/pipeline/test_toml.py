@@ -19,8 +19,7 @@ from headrace.pipeline import (
     Validate,
 )
 from headrace.pipeline.spec import INDEX_KINDS, KINDS, OUTPUT_FIELDS, SOURCE_FIELDS
-from headrace.pipeline.template import template
-from headrace.pipeline.toml import pipeline_of
+from headrace.pipeline.toml import pipeline_of, template
 
 WHOLE = """
 name = "events"

@@ -17,9 +17,8 @@ from pathlib import Path
 import headrace
 import headrace.spark
 from headrace.engines.index.jobs import _Begun
-from headrace.engines.spark.sink.writer import HeadraceWriter
+from headrace.engines.spark.sink.writer import HeadraceWriter, StreamWriter
 from headrace.engines.spark.source.data_source import HeadraceSource
-from headrace.engines.spark.stream.writer import StreamWriter
 from headrace.store.files.object_store import ObjectDirectory
 from headrace.store.index.set import commit
 from headrace.store.shards.job.commit import Generation

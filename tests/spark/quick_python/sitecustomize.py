@@ -19,7 +19,7 @@ _ARCHIVES = ("/pyspark.zip", "-src.zip", ".jar")
 
 _WRITING = (
     "headrace.engines.spark.sink.arrow_to_json",
-    "headrace.engines.spark.stream.writer",
+    "headrace.engines.spark.sink.writer",
     "headrace.store.shards.write.set_writer",
 )
 _MODULES = {

@@ -38,7 +38,7 @@ from headrace.api.options import (
 from headrace.engines.index.collect import ScanOptions, no_progress
 from headrace.engines.index.kinds import Built, KeyBuild
 from headrace.engines.local import index_build
-from headrace.engines.local.collect import collect
+from headrace.engines.local.index_build import collect
 from headrace.errors import HeadraceWarning, UsageError
 from headrace.kernel.rows import reading
 from headrace.store.files.source import Source, SourceSpec

@@ -9,8 +9,13 @@ from typing import TYPE_CHECKING
 
 from headrace.pipeline.plan.lowering import join_query, key_query
 from headrace.pipeline.plan.passes import passes
-from headrace.pipeline.run.inputs import main_inputs, named_inputs, part_inputs, split
-from headrace.pipeline.run.pass_state import state_of
+from headrace.pipeline.run.inputs import (
+    main_inputs,
+    named_inputs,
+    part_inputs,
+    split,
+    state_of,
+)
 from headrace.pipeline.spec import (
     Dedupe,
     Divide,
@@ -21,9 +26,8 @@ from headrace.pipeline.spec import (
     Validate,
     texts,
 )
-from headrace.pipeline.state.indexes import title_of, without
+from headrace.pipeline.state.indexes import parts_in, title_of, without
 from headrace.pipeline.state.layout import Layout
-from headrace.pipeline.state.set_indexes import parts_in
 from headrace.store.files.units import format_size, parse_size
 from headrace.store.shards.opened_set import open_set
 

@@ -1,4 +1,4 @@
-"""Inputs: the files that a pass reads, each with a stamp of its content."""
+"""Inputs: the files that a pass reads, each with a stamp of its content, and those left to read."""
 
 from __future__ import annotations
 
@@ -7,31 +7,33 @@ from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.engines.spark.source.partitions import absolute, packed
 from headrace.errors import BadRowError, UsageError
 from headrace.kernel.rows import File, reading
 from headrace.kernel.values import MAX_DEPTH
 from headrace.physical.fragment import fragments
+from headrace.pipeline.plan.passes import fingerprint
 from headrace.pipeline.spec import texts
-from headrace.pipeline.state.ledger import Input, stamp_of
+from headrace.pipeline.state.ledger import Input, left_to_do, stamp_of
 from headrace.store.files.source import expand, is_url
 from headrace.store.files.units import parse_size
 from headrace.store.shards.shard_set import ShardSet
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import TypeAlias
 
     from headrace.physical.fragment import Fragment
+    from headrace.pipeline.plan.passes import Pass
     from headrace.pipeline.spec import Pipeline
     from headrace.pipeline.state.layout import Layout
+    from headrace.pipeline.state.ledger import Ledger, Todo
     from headrace.store.files.source import Source
     from headrace.store.shards.names import SetNames
 
     Inputs: TypeAlias = list[tuple[Input, Source]]
-    from headrace.pipeline.state.ledger import Ledger
 
 _LOOK_BACK = 1 << 16
 """The bytes that are searched at a time for the last newline."""
@@ -177,3 +179,42 @@ def check_named(pipeline: Pipeline, sources: Sequence[Source]) -> None:
         raise UsageError(
             f"{sources[0].location}: {stats.too_long} lines are longer than max_line"
         )
+
+
+class PassState(NamedTuple):
+    """The state of a pass: its ledger, and the inputs left to read.
+
+    `inputs` are all present inputs; the old and the new bytes of a file that has grown are two.
+    """
+
+    before: Ledger | None
+    fingerprint: str
+    inputs: Inputs
+    todo: Todo
+
+
+def state_of(
+    one: Pass,
+    inputs: Inputs,
+    *,
+    pipeline: Pipeline,
+    layout: Layout,
+    named: Mapping[str, Inputs],
+    fresh: bool = False,
+) -> PassState:
+    """Compare the ledger of a pass with its inputs; `fresh`: as if it had none."""
+    found = layout.current(one, pipeline)
+    before = None if found is None else found[1]
+    of_names = {name: [each for each, _ in files] for name, files in named.items()}
+    now = fingerprint(pipeline, one, of_names)
+    if before is not None and before.fingerprint == now and not fresh:
+        inputs = continued(inputs, before)
+    todo = left_to_do(
+        before,
+        now,
+        [each for each, _source in inputs],
+        appends=one.appends,
+        gone=None if found is None else layout.gone(one, *found),
+        fresh=fresh,
+    )
+    return PassState(before, now, inputs, todo)

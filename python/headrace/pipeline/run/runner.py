@@ -34,13 +34,12 @@ from headrace.pipeline.run.inputs import (
     main_inputs,
     named_inputs,
     part_inputs,
+    state_of,
 )
 from headrace.pipeline.run.job import PassJob
-from headrace.pipeline.run.pass_state import state_of
 from headrace.pipeline.run.session import RunContext, Session
 from headrace.pipeline.spec import SetIndex
 from headrace.pipeline.state import indexes as indexing
-from headrace.pipeline.state import set_indexes
 from headrace.pipeline.state.layout import Layout
 from headrace.pipeline.state.ledger import added
 from headrace.pipeline.state.quarantine import commonest
@@ -173,7 +172,7 @@ class _Run:
             if isinstance(index, SetIndex):
                 make = partial(self.session.make_segments, task_bytes=size)
                 shards = self.layout.output()
-                report = set_indexes.bring_up_to_date(index, shards, make, tell)
+                report = indexing.bring_set_up_to_date(index, shards, make, tell)
             else:
                 run_each = self.session.run_each
                 report = indexing.bring_up_to_date(index, parts, run_each, size, tell)

@@ -30,7 +30,7 @@ def run(options: Namespace, console: Console) -> int:
     """Write the file, and print its name."""
     import re
 
-    from headrace.pipeline.template import template
+    from headrace.pipeline.toml import template
     from headrace.store.files.atomic import unwritable
 
     if options.pipeline == "-":

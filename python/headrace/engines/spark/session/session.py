@@ -11,8 +11,11 @@ import logging
 import os
 import re
 import shutil
+import signal
 import socket
 import sys
+import threading
+from contextlib import contextmanager
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,14 +26,14 @@ from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.sql import SparkSession, is_remote
 
-from headrace.engines.spark.session.deferred_interrupt import deferred_interrupts
 from headrace.engines.spark.session.java import ensure_java
 from headrace.engines.spark.session.master import check_master, is_local
 from headrace.engines.spark.source.data_source import source_at
 from headrace.errors import MasterUnreachableError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+    from types import FrameType
 
     from headrace.engines.spark.session.master import Place
 
@@ -246,3 +249,44 @@ def _log_settings() -> Path:
 
 def _spelled(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+# Windows has only some of these signals.
+_SIGNALS = [
+    getattr(signal, name)
+    for name in ("SIGINT", "SIGTERM", "SIGHUP")
+    if hasattr(signal, name)
+]
+
+
+@contextmanager
+def deferred_interrupts() -> Iterator[None]:
+    """Delay SIGINT, SIGTERM and SIGHUP until the block ends.
+
+    If PySpark is interrupted while it starts Java, it leaves a Java process behind that never
+    ends; after the start, PySpark fails if it is interrupted between two of its calls.
+
+    A handler that was set in the block stays. A signal without a handler in Python, which
+    is ignored or ends the process, is not delayed.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # Python runs signal handlers in the main thread only
+        return
+    received: list[int] = []
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        received.append(number)
+
+    before = {
+        number: signal.signal(number, note)
+        for number in _SIGNALS
+        if callable(signal.getsignal(number))
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            if signal.getsignal(number) is note:
+                signal.signal(number, handler)
+        for number in received:
+            signal.raise_signal(number)

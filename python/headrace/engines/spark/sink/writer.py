@@ -1,4 +1,4 @@
-"""The classes that PySpark calls for ``df.write.format("headrace")``.
+"""The classes that PySpark calls for ``df.write`` and ``writeStream`` with ``format("headrace")``.
 
 A `HeadraceWriter` is made on the driver, in a process without a SparkSession, and
 pickled to the tasks and to another such process for the commit; so it contains plain data
@@ -9,14 +9,20 @@ one attempt at each task, and the job removes the staged parts of the other atte
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from pyspark import TaskContext
-from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
+from pyspark.sql.datasource import (
+    DataSourceArrowWriter,
+    DataSourceStreamArrowWriter,
+    WriterCommitMessage,
+)
 
 from headrace.engines.spark.session.version_guard import SameVersion
 from headrace.engines.spark.sink.options import begin_job, check_partition, path_keys
 from headrace.errors import BadRecordError, UnwritableRecordError, UsageError
+from headrace.store.shards.job.job import Batch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,8 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-    from headrace.engines.spark.sink.options import WriteOptions
-    from headrace.store.shards.job.job import Batch
+    from headrace.engines.spark.sink.options import StreamWriteOptions, WriteOptions
     from headrace.store.shards.metadata import Part
     from headrace.store.shards.write.set_writer import AttemptWriter
 
@@ -130,3 +135,53 @@ class HeadraceWriter(DataSourceArrowWriter):
             # Otherwise `commit` ran, and readers may already see the parts.
             self._job.drop(part for each in staged for part in each.parts)
         self._job.close()
+
+
+_QUERY = "sql.streaming.queryId"
+"""The id that Spark keeps in the checkpoint directory; a new directory gets a new id."""
+
+
+@dataclass(frozen=True)
+class StagedBatch(WriterCommitMessage):
+    """The parts that an attempt at a task of a batch has staged."""
+
+    staged: StagedParts
+    query: str
+
+
+class StreamWriter(DataSourceStreamArrowWriter):
+    """One batch, a separate job: the driver runs it, the tasks write its rows.
+
+    A writer is made before each batch, pickled to the tasks, and made once more in another process
+    for the commit; all of them derive the directory of staged parts from the name of the stream.
+    Only tasks know the id of their query, so they return it with their parts.
+    """
+
+    def __init__(
+        self, options: StreamWriteOptions, schema: StructType, *, overwrite: bool
+    ) -> None:
+        token = sha256(options.stream.encode()).hexdigest()[:16]
+        self._batches = HeadraceWriter(
+            options.write, schema, overwrite=overwrite, token=token
+        )
+        self._stream = options.stream
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> StagedBatch:
+        query = TaskContext.get().getLocalProperty(_QUERY)
+        return StagedBatch(self._batches.write(iterator), query)
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        staged = [each for each in messages if isinstance(each, StagedBatch)]
+        if len(staged) != len(messages) or len({each.query for each in staged}) != 1:
+            # Committing the others would lose rows.
+            raise AssertionError("a task ended without a commit message")
+        batch = Batch(self._stream, staged[0].query, batchId)
+        self._batches.commit([each.staged for each in staged], batch)
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803, ARG002
+        self._batches.abort(
+            [
+                each.staged if isinstance(each, StagedBatch) else each
+                for each in messages
+            ]
+        )

@@ -21,9 +21,8 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from headrace.engines.spark.session.gc_freeze import freeze_when_warm
 from headrace.engines.spark.session.shared_storage import refuse_unshared
-from headrace.engines.spark.session.version_guard import SameVersion
+from headrace.engines.spark.session.version_guard import SameVersion, freeze_when_warm
 from headrace.engines.spark.sink.options import (
     is_write,
     stream_write_options,
@@ -47,11 +46,9 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from headrace.engines.spark.sink.writer import HeadraceWriter
-    from headrace.engines.spark.source.bad_records import Quarantine
-    from headrace.engines.spark.source.record_batches import Records
+    from headrace.engines.spark.sink.writer import HeadraceWriter, StreamWriter
+    from headrace.engines.spark.source.record_batches import Quarantine, Records
     from headrace.engines.spark.stream.reader import StreamReader
-    from headrace.engines.spark.stream.writer import StreamWriter
 
 
 class HeadraceSource(DataSource):
@@ -137,7 +134,7 @@ class HeadraceSource(DataSource):
         return StreamReader(options, self._reader(schema, options.read))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:  # noqa: FBT001, N802
-        from headrace.engines.spark.stream.writer import StreamWriter
+        from headrace.engines.spark.sink.writer import StreamWriter
 
         freeze_when_warm()
         options = stream_write_options(self._given)
@@ -218,7 +215,7 @@ class RecordReader(_Reader):
                 yield from reader.read(fragment)
 
     def _quarantine(self) -> AbstractContextManager[Quarantine | None]:
-        from headrace.engines.spark.source.bad_records import Quarantine
+        from headrace.engines.spark.source.record_batches import Quarantine
 
         if self._options.bad_records is None:
             return nullcontext()

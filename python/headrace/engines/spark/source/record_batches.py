@@ -10,10 +10,13 @@ from __future__ import annotations
 import struct
 import warnings
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import pyarrow as pa
 
+from headrace.engines.rows import rejected
 from headrace.engines.spark.source.line_batches import (
     column_of_lines,
     legible,
@@ -33,11 +36,13 @@ from headrace.kernel.arrow.types import (
     struct_shape,
 )
 from headrace.physical.query_plan import row_program
+from headrace.store.files import system
+from headrace.store.files.atomic import NewFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from types import TracebackType
 
-    from headrace.engines.spark.source.bad_records import Quarantine
     from headrace.engines.spark.source.meta_columns import Column
     from headrace.engines.spark.source.options import ReadOptions
     from headrace.kernel.arrow.columns import ColumnFault, FilledColumns, Shape
@@ -253,3 +258,64 @@ def _legible(found: pa.Array) -> pa.Array:
             pa.string(),
         )
     return text
+
+
+class Quarantine:
+    """A file of JSON lines in the directory `badRecordsPath`, created at the first faulty row.
+
+    Each attempt of a task writes its own file, which gets its name when the attempt has read all
+    of its partition: an attempt that fails leaves nothing. Two attempts that both succeed, or two
+    uses of one DataFrame, write the same lines twice; `file` and `offset` identify the duplicates.
+    """
+
+    def __init__(self, directory: str, attempt: str) -> None:
+        self._directory = Path(directory.removeprefix("file://"))
+        self._name = f"bad-{attempt}-{uuid4().hex}.jsonl"
+        self._file: NewFile | None = None
+
+    def add(
+        self, batch: RowBatch, fragment: Fragment, faults: list[ColumnFault]
+    ) -> None:
+        """Write the faulty rows of a batch."""
+        every = lines(batch, pa.binary())
+        first_line = rows_before(fragment) + batch.first_row + 1
+        path = fragment.source.location
+        written = [
+            rejected.facts(
+                path,
+                first_line + fault.position,
+                fault.offset,
+                fault.reason,
+                every[fault.position].as_py(),
+            )
+            for fault in faults
+        ]
+        self._opened().append(b"".join(map(rejected.as_line, written)))
+
+    def _opened(self) -> NewFile:
+        if self._file is None:
+            try:
+                self._directory.mkdir(parents=True, exist_ok=True)
+                self._file = NewFile(self._directory / self._name)
+            except OSError as error:
+                raise UsageError(
+                    f"badRecordsPath {self._directory} cannot be written: {error}"
+                ) from error
+        return self._file
+
+    def __enter__(self) -> Quarantine:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._file is None:
+            return
+        if kind is not None:
+            self._file.discard()
+            return
+        self._file.finish()
+        system.calls.sync_directory(self._directory)
