@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import headrace
 from headrace.cli.app import main
-from headrace.engines.spark.tasks.run import run_each
+from headrace.engines.spark.tasks.jobs import run_each
 from headrace.errors import DuplicateKeyError
 from tests.features.rows.test_index_jobs import (
     BUILDS,

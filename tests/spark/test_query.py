@@ -18,7 +18,7 @@ from headrace.engines.spark.query import launch
 from headrace.engines.spark.query.task import TaskRun
 from headrace.engines.spark.query.task_query import TaskQuery
 from headrace.engines.spark.session.master import MASTER
-from headrace.engines.spark.tasks.cancel import cancellable
+from headrace.engines.spark.tasks.jobs import job_rows
 from headrace.errors import MissingExtraError, SparkFailedError, UsageError
 from tests.conformance.cases import load
 from tests.conformance.test_cases import CASES
@@ -339,7 +339,7 @@ def test_an_abandoned_result_ends_its_job(spark):
         yield from numbers.selectExpr("count_if(id % 7 = 3)").toLocalIterator()
 
     assert until(lambda: not tracker.getActiveJobsIds())
-    fetched = cancellable(spark, rows)
+    fetched = job_rows(spark, rows)
     assert next(fetched) == "the first"
     assert until(tracker.getActiveJobsIds)
     fetched.close()

@@ -61,7 +61,7 @@ def tasks_at(place: Place | None) -> RunEach:
     """Return a function that runs numbered tasks in the session of a place."""
     with needing_pyspark():
         from headrace.engines.spark.session.session import session_at
-        from headrace.engines.spark.tasks.run import run_each
+        from headrace.engines.spark.tasks.jobs import run_each
     return partial(run_each, session_at(chosen_place(place), shows_progress=True))
 
 

@@ -90,7 +90,7 @@ class Session:
         if count == 0:
             return []
         spark = self.get()
-        from headrace.engines.spark.tasks.run import run_each
+        from headrace.engines.spark.tasks.jobs import run_each
 
         return run_each(spark, do, count, tell)
 

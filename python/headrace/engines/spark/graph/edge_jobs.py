@@ -25,11 +25,14 @@ from headrace.engines.spark.graph.edge_task import (
 )
 from headrace.engines.spark.graph.expansion import EdgeTasks
 from headrace.engines.spark.session.session import session_at
-from headrace.engines.spark.tasks.cancel import cancellable
-from headrace.engines.spark.tasks.failure_text import in_one_line
-from headrace.engines.spark.tasks.run import numbered, rows_by_partition, run_each
+from headrace.engines.spark.tasks.jobs import (
+    job_rows,
+    numbered,
+    rows_by_partition,
+    run_each,
+)
 from headrace.engines.spark.tasks.task import NumberedTask, Task, shared
-from headrace.errors import KeyIndexError, SparkFailedError
+from headrace.errors import KeyIndexError
 from headrace.kernel.graph import EdgeScan
 
 if TYPE_CHECKING:
@@ -79,10 +82,7 @@ def _fetched(spark: SparkSession, hop: Hop) -> Iterator[bytes]:
         for (chunk,) in rows_by_partition(spark, _chunks(spark, hop).select("chunk")):
             yield chunk
 
-    try:
-        yield from cancellable(spark, chunks)
-    except Exception as error:
-        raise SparkFailedError(in_one_line(error)) from error
+    return job_rows(spark, chunks)
 
 
 def _seen(

@@ -20,7 +20,7 @@ from headrace.engines.index.collect import ScanOptions
 from headrace.engines.index.set_slices import without_duplicates
 from headrace.engines.spark.session.session import session_at
 from headrace.engines.spark.source.partitions import absolute
-from headrace.engines.spark.tasks.run import SCHEMA, answered, numbered, results_of
+from headrace.engines.spark.tasks.jobs import SCHEMA, answered, numbered, results_of
 from headrace.engines.spark.tasks.task import NumberedTask, Task
 from headrace.kernel.key_index import KeyRuns
 from headrace.physical.fragment import runs_of

@@ -17,12 +17,12 @@ import pyarrow as pa
 from headrace.engines.spark.query.task import TaskRun
 from headrace.engines.spark.session.session import session_at
 from headrace.engines.spark.shuffle.query_frames import shuffled
-from headrace.engines.spark.tasks.cancel import cancellable
-from headrace.engines.spark.tasks.failure_text import in_one_line
-from headrace.engines.spark.tasks.progress import reporting_tasks
-from headrace.engines.spark.tasks.run import numbered, rows_by_partition
+from headrace.engines.spark.tasks.jobs import (
+    job_rows,
+    numbered,
+    rows_by_partition,
+)
 from headrace.engines.spark.tasks.task import NumberedTask, shared
-from headrace.errors import SparkFailedError
 from headrace.physical.fragment import runs_of
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from headrace.engines.spark.query.run import RunTasks
     from headrace.engines.spark.query.task_query import Chunk, TaskQuery
     from headrace.engines.spark.session.master import Place
-    from headrace.engines.spark.tasks.progress import OnTasks
+    from headrace.engines.spark.tasks.jobs import OnTasks
     from headrace.physical.fragment import Fragment
 
 _SCHEMA = "task bigint, number bigint, part int, chunk binary"
@@ -69,12 +69,8 @@ def run_tasks(
         else:
             yield from rows_by_partition(spark, shuffled(spark, query, prepared))
 
-    try:
-        with reporting_tasks(spark, on_tasks):
-            for task, chunk in cancellable(spark, rows):
-                yield task, pickle.loads(chunk)
-    except Exception as error:
-        raise SparkFailedError(in_one_line(error)) from error
+    for task, chunk in job_rows(spark, rows, on_tasks):
+        yield task, pickle.loads(chunk)
 
 
 def _chunks(

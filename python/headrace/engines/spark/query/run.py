@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from headrace.engines.spark.query.joins import JoinIndexes
     from headrace.engines.spark.query.survey_task import Survey
     from headrace.engines.spark.query.task_query import Chunk, RefusedRow, TaskQuery
-    from headrace.engines.spark.tasks.progress import OnTasks
+    from headrace.engines.spark.tasks.jobs import OnTasks
     from headrace.physical.fragment import Fragment
     from headrace.store.rows.demand import Keys
     from headrace.store.rows.row_file import RowOptions

@@ -20,7 +20,7 @@ from headrace.engines.spark.shuffle import frames, key_sample
 from headrace.engines.spark.shuffle.key_columns import keyed_columns
 from headrace.engines.spark.shuffle.key_sample import KeySampler
 from headrace.engines.spark.sink.arrow_to_json import json_lines
-from headrace.engines.spark.tasks.run import (
+from headrace.engines.spark.tasks.jobs import (
     SCHEMA,
     answered,
     numbered,

@@ -38,7 +38,7 @@ from headrace.engines.spark.shuffle.join_task import JoinElements
 from headrace.engines.spark.shuffle.key_columns import integers, keyed_columns, texts
 from headrace.engines.spark.shuffle.merge_task import GroupMerger
 from headrace.engines.spark.shuffle.stage_task import PassStages
-from headrace.engines.spark.tasks.run import numbered
+from headrace.engines.spark.tasks.jobs import numbered
 from headrace.engines.spark.tasks.task import NumberedTask, Task, shared
 from headrace.kernel.programs import SiftedRow
 from headrace.kernel.values import DEEPEST
