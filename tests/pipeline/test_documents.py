@@ -1,6 +1,6 @@
 """docs/pipeline.md has every field of a pipeline."""
 
-from headrace.pipeline.spec import INDEX_KINDS, KINDS, OUTPUT_FIELDS, SOURCE_FIELDS
+from headrace.pipeline.spec import INDEX_KINDS, KINDS, Output, Source, fields_of
 from tests.docs.markdown import ROOT
 
 
@@ -13,7 +13,7 @@ def row(table, field):
 def test_the_manual_has_every_field():
     wanted = [row(kind.name, field) for kind in KINDS for field in kind.fields]
     wanted += [row(kind.name, field) for kind in INDEX_KINDS for field in kind.fields]
-    wanted += [row("[source]", field) for field in SOURCE_FIELDS]
-    wanted += [row("[output]", field) for field in OUTPUT_FIELDS]
+    wanted += [row("[source]", field) for field in fields_of(Source)]
+    wanted += [row("[output]", field) for field in fields_of(Output)]
     said = (ROOT / "docs/pipeline.md").read_text().split("\n")
     assert [each for each in wanted if each not in said] == []

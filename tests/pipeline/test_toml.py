@@ -18,7 +18,7 @@ from headrace.pipeline import (
     Transform,
     Validate,
 )
-from headrace.pipeline.spec import INDEX_KINDS, KINDS, OUTPUT_FIELDS, SOURCE_FIELDS
+from headrace.pipeline.spec import INDEX_KINDS, KINDS, fields_of
 from headrace.pipeline.toml import pipeline_of, template
 
 WHOLE = """
@@ -127,8 +127,8 @@ def test_a_file_and_its_python_are_the_same(tmp_path):
 
 def test_every_field_is_in_that_file():
     table = tomllib.loads(WHOLE)
-    assert set(table["source"]) == {field.name for field in SOURCE_FIELDS}
-    assert set(table["output"]) == {field.name for field in OUTPUT_FIELDS}
+    assert set(table["source"]) == {field.name for field in fields_of(Source)}
+    assert set(table["output"]) == {field.name for field in fields_of(Output)}
     stages = {stage["kind"]: set(stage) - {"kind"} for stage in table["stage"]}
     assert stages == {
         kind.name: {field.name for field in kind.fields} for kind in KINDS

@@ -15,11 +15,10 @@ from headrace.errors import SourceNotFoundError, UnreadableError, UsageError
 from headrace.pipeline.spec import (
     INDEX_KINDS,
     KINDS,
-    OUTPUT_FIELDS,
-    SOURCE_FIELDS,
     Output,
     Pipeline,
     Source,
+    fields_of,
 )
 from headrace.store.files.units import parse_size
 from headrace.suggestion import did_you_mean
@@ -61,7 +60,7 @@ def pipeline_of(table: Mapping[str, Any], *, base: str = ".") -> Pipeline:
     return Pipeline(
         name=_text("name", table["name"]),
         directory=_text("directory", table["directory"]),
-        source=Source(**_fields("source", table["source"], SOURCE_FIELDS)),
+        source=Source(**_fields("source", table["source"], fields_of(Source))),
         stages=[
             _of_kind("stage", number, stage, KINDS)
             for number, stage in enumerate(_several("stage", table.get("stage", [])), 1)
@@ -70,7 +69,7 @@ def pipeline_of(table: Mapping[str, Any], *, base: str = ".") -> Pipeline:
             name: _texts(f"names.{name}", paths)
             for name, paths in _table("names", table.get("names", {})).items()
         },
-        output=Output(**_fields("output", table.get("output", {}), OUTPUT_FIELDS)),
+        output=Output(**_fields("output", table.get("output", {}), fields_of(Output))),
         indexes=[
             _of_kind("index", number, index, INDEX_KINDS)
             for number, index in enumerate(_several("index", table.get("index", [])), 1)
@@ -228,7 +227,7 @@ _WRITTEN = ("paths",)
 
 def template(name: str) -> str:
     """Return a template that runs unchanged, if its source has files."""
-    lines = [_BEGIN.format(name=name), *_field_lines(SOURCE_FIELDS), _NAMES]
+    lines = [_BEGIN.format(name=name), *_field_lines(fields_of(Source)), _NAMES]
     for kind in KINDS:
         off = "" if kind.name == "validate" else "# "
         lines += [
@@ -238,7 +237,7 @@ def template(name: str) -> str:
         ]
     lines += [
         "\n[output]  # the set of shards in result/\n",
-        *_field_lines(OUTPUT_FIELDS),
+        *_field_lines(fields_of(Output)),
     ]
     lines.append("\n# Indexes of the shards.\n")
     for index in INDEX_KINDS:
