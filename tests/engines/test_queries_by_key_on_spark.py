@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import headrace
-from headrace.engines.spark.source.byte_ranges import Range, ranges_holding
+from headrace.engines.spark.source.partitions import Range, ranges_holding
 from headrace.errors import DamagedBlockError, HeadraceWarning, UnusableTableError
 from headrace.store.files.opened import OpenedFile
 from headrace.store.files.source import expand
@@ -209,7 +209,7 @@ def test_rows_that_fail_are_named_by_their_lines(both, sent, monkeypatch, people
     people.write_bytes(b"\n" + people.read_bytes() + b'\n{"id":7,"n":0}\n')
     index(people)
     monkeypatch.setattr(FEW_ROWS, 0)
-    monkeypatch.setattr("headrace.engines.spark.source.byte_ranges._NEAR", 0)
+    monkeypatch.setattr("headrace.engines.spark.source.partitions._NEAR", 0)
     for query in (f"{SEVEN}.map(1 / n)", f"{SEVEN}.unique_by(n).map(1 / n)"):
         for on_error in ("abort", "skip", "collect"):
             *_, errors, _named = both(people, query, on_error=on_error)
@@ -299,5 +299,5 @@ def test_ranges_contain_the_rows(people, monkeypatch):
     opened = OpenedFile(expand([str(people)])[0])
     assert ranges_holding(opened, []) == []
     assert ranges_holding(opened, [5, 300]) == [Range(5, 301)]
-    monkeypatch.setattr("headrace.engines.spark.source.byte_ranges._NEAR", 100)
+    monkeypatch.setattr("headrace.engines.spark.source.partitions._NEAR", 100)
     assert ranges_holding(opened, [5, 300, 350]) == [Range(5, 6), Range(300, 351)]

@@ -12,8 +12,8 @@ from headrace.engines.spark.shuffle.frames import (
     joined_lines,
     sorted_lines,
 )
-from headrace.engines.spark.shuffle.join_task import JoinElements
 from headrace.engines.spark.shuffle.key_sample import bounds
+from headrace.engines.spark.shuffle.stage_task import JoinElements
 from headrace.errors import JoinKeyTooLargeError
 from headrace.kernel.sort_keys import KeyedRows
 from tests.reference.keyed_rows import batch_of, code, elements, rows_with_keys

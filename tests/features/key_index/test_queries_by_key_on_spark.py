@@ -91,7 +91,7 @@ def compare(monkeypatch, data, paths, other):
 def test_indexes_of_files_change_nothing(directory, monkeypatch, data):
     # Rows of small files count as far from each other.
     near = data.draw(st.sampled_from([0, 100, 1 << 18]))
-    monkeypatch.setattr("headrace.engines.spark.source.byte_ranges._NEAR", near)
+    monkeypatch.setattr("headrace.engines.spark.source.partitions._NEAR", near)
     paths, form = [], data.draw(FORM)
     for number in range(data.draw(st.integers(1, 3))):
         lines = data.draw(LINES)

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headrace.engines.rows.step_tasks import RowsDone
-    from headrace.engines.spark.shuffle.join_task import JoinElements
     from headrace.engines.spark.shuffle.pipeline import MoveResult
+    from headrace.engines.spark.shuffle.stage_task import JoinElements
     from headrace.physical.query_plan import JoinPlan
     from headrace.pipeline.plan.passes import Pass
     from headrace.pipeline.run.inputs import Inputs
@@ -289,7 +289,7 @@ def _key(stage: Mover) -> bytes:
 
 
 def _joining(plan: JoinPlan, pipeline: Pipeline) -> JoinElements:
-    from headrace.engines.spark.shuffle.join_task import JoinElements
+    from headrace.engines.spark.shuffle.stage_task import JoinElements
 
     memory = parse_size(pipeline.memory)
     return JoinElements(

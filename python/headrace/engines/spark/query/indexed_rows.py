@@ -11,8 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headrace.engines.spark.source.byte_ranges import ranges_holding
-from headrace.engines.spark.source.partitions import absolute
+from headrace.engines.spark.source.partitions import absolute, ranges_holding
 from headrace.physical.fragment import Fragment, fragments
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame
 
-    from headrace.engines.spark.shuffle.join_task import JoinElements
+    from headrace.engines.spark.shuffle.stage_task import JoinElements
 
 SCHEMA = "task bigint, number bigint, key binary, line binary"
 GROUPED = (

@@ -10,7 +10,7 @@ import pickle
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pyarrow as pa
@@ -34,10 +34,14 @@ from headrace.engines.spark.shuffle.frames import (
     sorted_lines,
 )
 from headrace.engines.spark.shuffle.group_task import GroupMaker, Member, Piece
-from headrace.engines.spark.shuffle.join_task import JoinElements
-from headrace.engines.spark.shuffle.key_columns import integers, keyed_columns, texts
 from headrace.engines.spark.shuffle.merge_task import GroupMerger
-from headrace.engines.spark.shuffle.stage_task import PassStages
+from headrace.engines.spark.shuffle.stage_task import (
+    JoinElements,
+    PassStages,
+    integers,
+    keyed_columns,
+    texts,
+)
 from headrace.engines.spark.tasks.jobs import numbered
 from headrace.engines.spark.tasks.task import NumberedTask, Task, shared
 from headrace.kernel.programs import SiftedRow
@@ -45,7 +49,7 @@ from headrace.kernel.values import DEEPEST
 from headrace.physical.query_plan import PlainStage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -186,8 +190,7 @@ class FinishElements(Task):
         finishing = ChunkMaker(self.query, self.behind)
         names = ("task", *_PLACE, "line", *_FAILURE)
         for batch in batches:
-            columns = [batch.column(name).to_pylist() for name in names]
-            elements = map(Element._make, zip(*columns, strict=True))
+            elements = map(Element._make, _rows(batch, names))
             for task, chunk in finishing.chunks(elements):
                 yield _chunk(task, chunk)
 
@@ -212,24 +215,20 @@ class MakeGroups(Task):
         yield _pieces(held)
 
 
+def _rows(batch: pa.RecordBatch, names: Iterable[str]) -> Iterator[tuple[Any, ...]]:
+    return zip(*(batch.column(name).to_pylist() for name in names), strict=True)
+
+
 def _members(batch: pa.RecordBatch) -> list[Member]:
-    columns = [batch.column(name).to_pylist() for name in Member._fields]
-    return list(map(Member._make, zip(*columns, strict=True)))
+    return list(map(Member._make, _rows(batch, Member._fields)))
 
 
 def _pieces(pieces: Sequence[Piece]) -> pa.RecordBatch:
     rows = [
-        (*place, None if failure is None else pickle.dumps(failure))
-        for *place, failure in pieces
+        each._asdict() | {"failure": each.failure and pickle.dumps(each.failure)}
+        for each in pieces
     ]
-    columns = list(zip(*rows, strict=True)) or [()] * len(_ARROW_GROUPED)
-    return pa.record_batch(
-        [
-            pa.array(column, each.type)
-            for column, each in zip(columns, _ARROW_GROUPED, strict=True)
-        ],
-        schema=_ARROW_GROUPED,
-    )
+    return pa.RecordBatch.from_pylist(rows, schema=_ARROW_GROUPED)
 
 
 @dataclass(frozen=True)
@@ -304,8 +303,7 @@ def _lines(pieces: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 def chunks_of_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Put elements into chunks as sifted rows, one chunk for each fragment."""
     for batch in batches:
-        columns = [batch.column(name).to_pylist() for name in ("task", *_PLACE, "line")]
-        rows = zip(*columns, strict=True)
+        rows = _rows(batch, ("task", *_PLACE, "line"))
         for (task, fragment), group in groupby(rows, key=itemgetter(0, 1)):
             sifted = [SiftedRow(*row) for _, _, *row in group]
             yield _chunk(task, Chunk(fragment, 0, sifted=sifted))

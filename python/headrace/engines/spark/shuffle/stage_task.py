@@ -1,4 +1,4 @@
-"""Stages behind a shuffle: a task puts its elements through them.
+"""Stages and merge joins behind a shuffle: a task puts its elements through them.
 
 An element that comes out keeps the place of the element that went in. An element that fails
 becomes a row with the reason and no line.
@@ -10,38 +10,57 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from headrace.engines.spark.shuffle.key_columns import integers, texts
 from headrace.engines.spark.tasks.task import Task
-from headrace.kernel.programs import Sources, Stage
-from headrace.kernel.rows import RowBatch
+from headrace.errors import JoinKeyTooLargeError
+from headrace.kernel.programs import Program, Sources, Stage, StreamQuery
+from headrace.kernel.rows import END, RowBatch
 from headrace.kernel.sort_keys import KeyedRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from headrace.kernel.programs import JoinTable, Texts
     from headrace.kernel.sort_keys import KeyedElements
 
+
+def keyed_columns(task: int, before: int, keyed: KeyedElements) -> dict[str, pa.Array]:
+    """Return the columns of a keyed frame; `before` elements of the task came earlier."""
+    length = keyed.length
+    return {
+        "task": pa.repeat(pa.scalar(task, "int64"), length),
+        "number": pa.array(range(before, before + length), "int64"),
+        "key": texts(keyed.keys, length),
+        "line": texts(keyed.lines, length),
+    }
+
+
+def integers(buffer: bytes, count: int) -> pa.Array:
+    """Return 32-bit integers of the core as an Arrow array."""
+    return pa.Array.from_buffers(pa.int32(), count, [None, pa.py_buffer(buffer)])
+
+
+def texts(texts: Texts, count: int) -> pa.Array:
+    """Return texts of the core as an Arrow array."""
+    buffers = [None, pa.py_buffer(texts.ends), pa.py_buffer(texts.data)]
+    return pa.Array.from_buffers(pa.binary(), count, buffers)
+
+
 _MADE = {
-    "place": "bigint",
+    "place": "int64",
     "line": "binary",
     "reason": "string",
-    "column": "bigint",
-    "at": "bigint",
+    "column": "int64",
+    "at": "int64",
 }
-_ARROW_MADE = [
-    ("place", "int64"),
-    ("line", "binary"),
-    ("reason", "string"),
-    ("column", "int64"),
-    ("at", "int64"),
-]
 
 
 def made_schema(columns: Sequence[str]) -> str:
     """Return the schema of `made_lines` in Spark SQL; `columns` are all numbers."""
-    named = dict.fromkeys(columns, "bigint") | _MADE
-    return ", ".join(f"{name} {kind}" for name, kind in named.items())
+    named = dict.fromkeys(columns, "int64") | _MADE
+    spelled = (f"{name} {kind}" for name, kind in named.items())
+    return ", ".join(spelled).replace("int64", "bigint")
 
 
 @dataclass(frozen=True)
@@ -107,8 +126,8 @@ def made_lines(
         _among_nulls(fine, [each.column for each in refused], "int64", len(marked)),
         _among_nulls(fine, [each.offset for each in refused], "int64", len(marked)),
     ]
-    names = [(name, pa.int64()) for name in elements.column_names]
-    return pa.record_batch(columns, schema=pa.schema([*names, *_ARROW_MADE]))
+    named = dict.fromkeys(elements.column_names, "int64") | _MADE
+    return pa.record_batch(columns, schema=pa.schema(list(named.items())))
 
 
 def _among_nulls(
@@ -117,3 +136,108 @@ def _among_nulls(
     """Return a column of values with nulls before and behind them."""
     nulls = pa.nulls(before, kind), pa.nulls(after, kind)
     return pa.concat_arrays([nulls[0], pa.array(values, kind), nulls[1]])
+
+
+_BATCH_BYTES = 256 << 20
+"""Bytes of right rows in one batch of the result, if each left row joins with all of them."""
+
+
+@dataclass(frozen=True)
+class JoinElements(Task):
+    """Joins rows of two keyed frames; the column `side` is 0 for right rows.
+
+    Returns the lines of each left row, in the order of their `place`; for a row that cannot be
+    joined, null and the `reason`. `key` and `right_key` are codes of programs, `known` the
+    results of subqueries that they read. The right rows of one key may take `max_memory` bytes.
+    `columns`, all numbers, identify left rows. Joined elements go through stages whose codes
+    are `then`. With `marks`, a left row without lines has one that is null.
+
+    The rows of both sides come sorted by key. Of one key, all right rows come before the left rows.
+    So the right rows of a left row have come by then, and after a batch only the right rows of its
+    last key are kept.
+    """
+
+    kind: str
+    key: bytes
+    right_key: bytes
+    name: str | None
+    max_memory: int
+    max_depth: int
+    known: tuple[str, ...] | None = None
+    columns: tuple[str, ...] = ("task", "number")
+    then: tuple[bytes, ...] = ()
+    marks: bool = False
+
+    @property
+    def schema(self) -> str:
+        """The schema of the result, in Spark SQL."""
+        return made_schema(self.columns)
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Join the rows of a partition."""
+        rights = pa.table(
+            {"key": pa.array([], "binary"), "line": pa.array([], "binary")}
+        )
+        for batch in batches:
+            is_right = pc.equal(batch.column("side"), 0)
+            rows = pa.Table.from_batches([batch])
+            new = rows.filter(is_right).select(["key", "line"])
+            rights = pa.concat_tables([rights, new])
+            lefts = rows.filter(pc.invert(is_right))
+            if lefts.num_rows:
+                table = self._table(rights["line"].to_pylist())
+                step = max(_BATCH_BYTES // max(rights.nbytes, 1), 1)
+                for start in range(0, lefts.num_rows, step):
+                    yield self._joined(lefts.slice(start, step), table)
+            rights = self._still_needed(rights, batch)
+
+    def _still_needed(self, rights: pa.Table, batch: pa.RecordBatch) -> pa.Table:
+        """Return the right rows that the next batch may need: those of the last key."""
+        if not batch.num_rows:
+            return rights
+        last = batch.column("key")[-1]
+        rights = rights.filter(pc.equal(rights["key"], last)).combine_chunks()
+        if self.kind not in ("join", "left_join"):
+            return rights.slice(0, 1)
+        if rights.nbytes > self.max_memory:
+            program = Program("", self.right_key)
+            line = rights["line"][0].as_py()
+            key = program.evaluate(line, self.max_depth, self._sources())
+            raise JoinKeyTooLargeError(key.decode(), self.max_memory)
+        return rights
+
+    def _table(self, lines: Sequence[bytes]) -> JoinTable:
+        filling = StreamQuery(
+            [Stage.table(self.kind, self.right_key, None)],
+            reduction="count",
+            limit=None,
+            nulls=True,
+            max_memory=END,
+            held_before=0,
+            max_depth=self.max_depth,
+            sources=self._sources(),
+        )
+        filling.answer(RowBatch.of_contents(0, list(lines)), 0)
+        return filling.table()
+
+    def _joined(self, lefts: pa.Table, table: JoinTable) -> pa.RecordBatch:
+        rows = KeyedRows(
+            None,
+            stages=[
+                Stage.join(self.kind, self.key, table, self.name),
+                *each_stages(self.then),
+            ],
+            max_depth=self.max_depth,
+            sources=self._sources(),
+        )
+        lines = lefts["line"].to_pylist()
+        joined = rows.of(RowBatch.of_contents(0, lines))
+        marked: list[int] = []
+        if self.marks:
+            found = set(integers(joined.positions, joined.length).to_pylist())
+            found.update(refused.row for refused in joined.refused)
+            marked = [row for row in range(len(lines)) if row not in found]
+        return made_lines(lefts.select(self.columns), joined, marked)
+
+    def _sources(self) -> Sources | None:
+        return known_sources(self.known, self.max_depth)

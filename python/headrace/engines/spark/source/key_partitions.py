@@ -11,7 +11,7 @@ import warnings
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from headrace.engines.spark.source.byte_ranges import ranges_holding
+from headrace.engines.spark.source.partitions import ranges_holding
 from headrace.errors import HeadraceWarning, KeyIndexError
 from headrace.kernel.key_index import KeyScan, WantedKeys, request
 from headrace.kernel.rows import SidecarError, reading

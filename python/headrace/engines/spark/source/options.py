@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from headrace.kernel.key_index import Key
     from headrace.kernel.rows import Decoding
 
-
 _FILE_URL = re.compile(r"^file:(//(localhost)?(?=/))?")
 
 
