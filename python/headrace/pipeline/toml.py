@@ -4,17 +4,19 @@ Errors name the table and the field; an unknown field is an error, because it is
 misspelt.
 """
 
-from __future__ import annotations
-
 import os
 import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from headrace.errors import SourceNotFoundError, UnreadableError, UsageError
 from headrace.pipeline.spec import (
     INDEX_KINDS,
     KINDS,
+    Field,
+    FieldKind,
+    Kind,
     Output,
     Pipeline,
     Source,
@@ -22,11 +24,6 @@ from headrace.pipeline.spec import (
 )
 from headrace.store.files.units import parse_size
 from headrace.suggestion import did_you_mean
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from headrace.pipeline.spec import Field, FieldKind, Kind
 
 K = TypeVar("K")
 

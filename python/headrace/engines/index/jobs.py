@@ -22,17 +22,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
 from headrace.engines.index.collect import (
+    Ends,
+    Scanned,
     Total,
     ends_of,
     no_progress,
     scan_fragment,
     total,
 )
-from headrace.engines.index.kinds import Built
-from headrace.engines.rows.item_tasks import results_of
+from headrace.engines.index.kinds import AnyBuild, Built
+from headrace.engines.rows.item_tasks import RunEach, results_of
 from headrace.errors import HeadraceError, UnaccountedRowsError, UnwritableError
-from headrace.kernel.index_meta import hash_all
-from headrace.kernel.key_index import Written
+from headrace.kernel.index_meta import SourceMark, hash_all
+from headrace.kernel.key_index import Plan, Skipped, Written
 from headrace.kernel.rows import File
 from headrace.store.files import system
 from headrace.store.files.atomic import NewFile, temporary_name
@@ -47,12 +49,7 @@ from headrace.store.index.file import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from headrace.engines.index.collect import Ends, Scanned
-    from headrace.engines.index.kinds import AnyBuild
-    from headrace.engines.rows.item_tasks import RunEach
     from headrace.kernel.graph import GraphPlan, GraphWritten
-    from headrace.kernel.index_meta import SourceMark
-    from headrace.kernel.key_index import Plan, Skipped
     from headrace.physical.fragment import Fragment
     from headrace.store.files.source import Source
 

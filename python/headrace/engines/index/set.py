@@ -1,25 +1,28 @@
 """Building, updating and compacting the index of a set; threads or tasks make its segments."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from headrace.engines.index.collect import Counted
 from headrace.engines.index.kinds import COMPACT_FROM, Built, KeyBuild
 from headrace.engines.index.set_slices import (
     SEGMENT_ROWS,
     KeptSegment,
+    MadeSegment,
+    MakeSegments,
     SetScan,
+    Slice,
+    SliceCounts,
     segments_for,
     slices,
 )
 from headrace.errors import KeyIndexError
 from headrace.kernel.index_meta import Lines
-from headrace.kernel.key_index import FewBitsError, Written
+from headrace.kernel.key_index import FewBitsError, Skipped, Written
 from headrace.kernel.rows import SidecarError
-from headrace.store.index.file import Unreadable
+from headrace.store.index.file import Freshness, Unreadable
 from headrace.store.index.set import commit
 from headrace.store.index.set.manifest import (
     CoveredPart,
@@ -28,20 +31,7 @@ from headrace.store.index.set.manifest import (
     SegmentFile,
 )
 from headrace.store.index.set.stored import SetStored, fitting, read, restamped
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from headrace.engines.index.set_slices import (
-        MadeSegment,
-        MakeSegments,
-        Slice,
-        SliceCounts,
-    )
-    from headrace.kernel.key_index import Skipped
-    from headrace.store.index.file import Freshness
-    from headrace.store.shards.opened_set import OpenedSet
+from headrace.store.shards.opened_set import OpenedSet
 
 
 @dataclass(frozen=True, slots=True)

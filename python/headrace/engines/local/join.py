@@ -20,8 +20,8 @@ from headrace.errors import (
 )
 from headrace.kernel.index_meta import Lines
 from headrace.kernel.join import Form, JoinCounts, RightIndex, RowJoin
-from headrace.kernel.key_index import KeyScan, skipped_by
-from headrace.kernel.rows import SidecarError, reading
+from headrace.kernel.key_index import KeyScan, Skipped, skipped_by
+from headrace.kernel.rows import RowBatch, SidecarError, reading
 from headrace.kernel.tally import FIRST_BAD
 from headrace.store.files.opened import rows_from
 
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from headrace.engines.local.key_lookup import LedBy
     from headrace.engines.query.scan import Rows
-    from headrace.kernel.key_index import Skipped
-    from headrace.kernel.rows import RowBatch
 
 MAX_BYTES = 1 << 20
 """About the size of a piece of output."""

@@ -11,21 +11,20 @@ from typing import TYPE_CHECKING, NamedTuple
 from headrace.errors import KeyIndexError
 from headrace.kernel.index_meta import Lines
 from headrace.kernel.key_index import (
+    KeyRequest,
     KeyScan,
+    Skipped,
     WantedKeys,
     rows_at,
     skipped_by,
 )
-from headrace.kernel.rows import END, SidecarError, reading
-from headrace.store.files.opened import rows_from
+from headrace.kernel.rows import END, RowBatch, SidecarError, reading
+from headrace.store.files.opened import OpenedFile, rows_from
 from headrace.store.rows.row_file import BATCH_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from headrace.kernel.key_index import KeyRequest, Skipped
-    from headrace.kernel.rows import RowBatch
-    from headrace.store.files.opened import OpenedFile
     from headrace.store.index.key import Stored
 
 MAX_BYTES = 1 << 20

@@ -1,27 +1,22 @@
 """Segments of a set index, made in threads of this process."""
 
-from __future__ import annotations
-
 import os
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import gettempdir
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from headrace.engines.index.collect import ScanOptions
-from headrace.engines.index.set_slices import without_duplicates
+from headrace.engines.index.set_slices import (
+    KeptSegment,
+    MadeSegment,
+    SetScan,
+    Slice,
+    SliceCounts,
+    without_duplicates,
+)
 from headrace.kernel.key_index import KeyRuns
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from headrace.engines.index.set_slices import (
-        KeptSegment,
-        MadeSegment,
-        SetScan,
-        Slice,
-        SliceCounts,
-    )
 
 _LEAST = 1 << 16
 """The least memory for the keys of a segment."""

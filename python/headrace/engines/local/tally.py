@@ -4,11 +4,9 @@ Plain files and files of blocks are cut into fragments for the threads; the resu
 order, so that they do not depend on the cuts.
 """
 
-from __future__ import annotations
-
 import os
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 from headrace.engines.rows.tally import Tallying
 from headrace.errors import UnusableTableError
@@ -16,11 +14,7 @@ from headrace.kernel.rows import Decoding
 from headrace.kernel.tally import Stats
 from headrace.physical.fragment import fragments
 from headrace.store.files.opened import read_in_order
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from headrace.store.files.source import Source
+from headrace.store.files.source import Source
 
 FRAGMENT_BYTES = 32 << 20
 

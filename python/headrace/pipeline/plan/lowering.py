@@ -1,12 +1,10 @@
 """Lowering: stages become steps of the engine over rows, and keys of rows."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
 
 from headrace.engines.rows import steps
-from headrace.engines.rows.steps import Check, Condition, QueryStep, row_by_row
+from headrace.engines.rows.steps import Check, Condition, QueryStep, Step, row_by_row
 from headrace.errors import UsageError
 from headrace.language.unparse import unparse
 from headrace.logical.resolution import read_query
@@ -19,19 +17,15 @@ from headrace.pipeline.spec import (
     Dedupe,
     Divide,
     Join,
+    Mover,
     Sort,
+    Stage,
     Transform,
     Validate,
     texts,
 )
+from headrace.store.files.source import Source
 from headrace.store.files.units import parse_size
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from headrace.engines.rows.steps import Step
-    from headrace.pipeline.spec import Mover, Stage
-    from headrace.store.files.source import Source
 
 _DATE = r"^\d{4}-\d{2}-\d{2}$"
 _TIMESTAMP = r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?$"

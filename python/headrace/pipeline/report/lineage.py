@@ -16,12 +16,12 @@ from uuid import uuid4
 
 from headrace.engines.rows.fragment import rows_of
 from headrace.errors import HeadraceError
-from headrace.kernel.arrow.columns import Inference
+from headrace.kernel.arrow.columns import Inference, Shape
 from headrace.kernel.version import __version__
 from headrace.physical.fragment import fragments
 from headrace.store.files import system
 from headrace.store.files.atomic import unwritable
-from headrace.store.files.source import is_url
+from headrace.store.files.source import Source, is_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -30,10 +30,8 @@ if TYPE_CHECKING:
     from headrace.pipeline.run.inputs import Inputs
     from headrace.pipeline.spec import Pipeline
     from headrace.pipeline.state.layout import Layout
-    from headrace.store.files.source import Source
 
     Facts: TypeAlias = dict[str, object]
-    from headrace.kernel.arrow.columns import Shape
 
 _ROWS = 1000
 _BYTES = 1 << 20

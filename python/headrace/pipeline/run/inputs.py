@@ -13,11 +13,11 @@ from headrace.engines.spark.source.partitions import absolute, packed
 from headrace.errors import BadRowError, UsageError
 from headrace.kernel.rows import File, reading
 from headrace.kernel.values import MAX_DEPTH
-from headrace.physical.fragment import fragments
-from headrace.pipeline.plan.passes import fingerprint
-from headrace.pipeline.spec import texts
-from headrace.pipeline.state.ledger import Input, left_to_do, stamp_of
-from headrace.store.files.source import expand, is_url
+from headrace.physical.fragment import Fragment, fragments
+from headrace.pipeline.plan.passes import Pass, fingerprint
+from headrace.pipeline.spec import Pipeline, texts
+from headrace.pipeline.state.ledger import Input, Ledger, Todo, left_to_do, stamp_of
+from headrace.store.files.source import Source, expand, is_url
 from headrace.store.files.units import parse_size
 from headrace.store.shards.shard_set import ShardSet
 
@@ -25,12 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import TypeAlias
 
-    from headrace.physical.fragment import Fragment
-    from headrace.pipeline.plan.passes import Pass
-    from headrace.pipeline.spec import Pipeline
     from headrace.pipeline.state.layout import Layout
-    from headrace.pipeline.state.ledger import Ledger, Todo
-    from headrace.store.files.source import Source
     from headrace.store.shards.names import SetNames
 
     Inputs: TypeAlias = list[tuple[Input, Source]]

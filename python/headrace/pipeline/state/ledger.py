@@ -5,21 +5,16 @@ the rows: an interrupted pass has finished a job or not begun it. Each *job* rec
 counts of their rows, and the files of rejected rows.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from headrace.engines.rows.steps import StepCounts
 from headrace.errors import BadSetError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from headrace.store.shards.metadata import Metadata
+from headrace.store.shards.metadata import Metadata
 
 _KEY = "pipeline"
 

@@ -5,29 +5,23 @@ search in one process (`crates/headrace-core/src/graph/expand.rs`) follows them,
 the same. Every level begins with the driver's nodes, so no level depends on the tasks of another.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from headrace.engines.spark.graph.edge_task import (
     Doubts,
+    EdgeIndex,
+    EdgesWanted,
     FoundEdge,
     Hop,
     PlacedFragment,
 )
 from headrace.engines.spark.source.partitions import absolute, packed
-from headrace.kernel.graph import Followed, Reached
+from headrace.kernel.graph import EdgeFields, Followed, Reached
 from headrace.physical.fragment import Fragment, fragments
-from headrace.physical.hops import choose
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from headrace.engines.spark.graph.edge_task import EdgeIndex, EdgesWanted
-    from headrace.kernel.graph import EdgeFields
-    from headrace.physical.hops import HopChoice, Indexed
-    from headrace.store.files.source import Source
+from headrace.physical.hops import HopChoice, Indexed, choose
+from headrace.store.files.source import Source
 
 Emit: TypeAlias = Literal["nodes", "edges", "tree"]
 

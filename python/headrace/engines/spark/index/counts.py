@@ -11,21 +11,18 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, TypeVar
 
 from headrace.engines.rows.count import Counted, RowCount
-from headrace.engines.rows.item_tasks import results_of
+from headrace.engines.rows.item_tasks import RunEach, results_of
 from headrace.engines.spark.source.partitions import absolute
 from headrace.errors import HeadraceError, UnusableTableError
 from headrace.kernel.tally import Stats
-from headrace.physical.fragment import fragments
-from headrace.store.rows.row_file import INTERVAL
+from headrace.physical.fragment import Fragment, fragments
+from headrace.store.rows.row_file import INTERVAL, RowFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from headrace.engines.rows.item_tasks import RunEach
     from headrace.engines.rows.tally import Tallying
-    from headrace.physical.fragment import Fragment
     from headrace.store.files.source import Source
-    from headrace.store.rows.row_file import RowFile
 
 T = TypeVar("T")
 

@@ -6,39 +6,32 @@ and the bytes of a segment do not depend on the order of packets: so a repeated 
 same bytes on any machine.
 """
 
-from __future__ import annotations
-
 import pickle
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import gettempdir
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql import SparkSession
 
 from headrace.engines.index.collect import ScanOptions
-from headrace.engines.index.set_slices import without_duplicates
+from headrace.engines.index.set_slices import (
+    KeptSegment,
+    MadeSegment,
+    SetScan,
+    Slice,
+    SliceCounts,
+    without_duplicates,
+)
+from headrace.engines.spark.session.master import Place
 from headrace.engines.spark.session.session import session_at
 from headrace.engines.spark.source.partitions import absolute
 from headrace.engines.spark.tasks.jobs import SCHEMA, answered, numbered, results_of
 from headrace.engines.spark.tasks.task import NumberedTask, Task
+from headrace.errors import DuplicateKeyError
 from headrace.kernel.key_index import KeyRuns
 from headrace.physical.fragment import runs_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from pyspark.sql import SparkSession
-
-    from headrace.engines.index.set_slices import (
-        KeptSegment,
-        MadeSegment,
-        SetScan,
-        Slice,
-        SliceCounts,
-    )
-    from headrace.engines.spark.session.master import Place
-    from headrace.errors import DuplicateKeyError
 
 _PACKETS = "segment int, slice bigint, packet binary"
 _ARROW_PACKETS = pa.schema(

@@ -1,14 +1,9 @@
 """Missing PySpark: an error that names the extra to install."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from headrace.errors import MissingExtraError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @contextmanager

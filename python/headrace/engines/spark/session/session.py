@@ -5,8 +5,6 @@ Python workers of this interpreter. Reading needs none of these settings:
 any session works after `register`.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import re
@@ -15,11 +13,12 @@ import signal
 import socket
 import sys
 import threading
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import FrameType
 
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
@@ -27,15 +26,9 @@ from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.sql import SparkSession, is_remote
 
 from headrace.engines.spark.session.java import ensure_java
-from headrace.engines.spark.session.master import check_master, is_local
+from headrace.engines.spark.session.master import Place, check_master, is_local
 from headrace.engines.spark.source.data_source import source_at
 from headrace.errors import MasterUnreachableError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from types import FrameType
-
-    from headrace.engines.spark.session.master import Place
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 

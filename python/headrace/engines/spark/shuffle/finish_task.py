@@ -4,24 +4,17 @@ A task writes the elements as lines or reduces them, and counts their rows, each
 rows that failed.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from headrace.engines.spark.query.task import TaskRun
-from headrace.engines.spark.query.task_query import Chunk, RefusedRow
+from headrace.engines.spark.query.task_query import Chunk, RefusedRow, TaskQuery
 from headrace.kernel.programs import Counts, Refused
 from headrace.kernel.rows import RowBatch
-from headrace.physical.query_plan import ELEMENTS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from headrace.engines.spark.query.task_query import TaskQuery
-    from headrace.physical.query_plan import StreamPlan
+from headrace.physical.query_plan import ELEMENTS, StreamPlan
 
 
 class Element(NamedTuple):

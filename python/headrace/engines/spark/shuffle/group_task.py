@@ -14,13 +14,12 @@ from headrace.errors import HeadraceError, MemoryExceededError
 from headrace.kernel.programs import Program, RowQuery, Sources
 from headrace.kernel.rows import rows_of
 from headrace.kernel.values import DEEPEST
-from headrace.physical.query_plan import whole_row
+from headrace.physical.query_plan import GroupPlan, whole_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from headrace.engines.spark.query.task_query import TaskQuery
-    from headrace.physical.query_plan import GroupPlan
 
 _CHECKED_TOGETHER = 64
 """The number of elements whose keys are checked together."""

@@ -3,26 +3,19 @@
 A merged group has the place of its first element. It goes through the stages that are local to it.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from headrace.engines.spark.query.task import TaskRun
-from headrace.engines.spark.shuffle.group_task import Piece
+from headrace.engines.spark.query.task_query import MergeShuffle, TaskQuery
+from headrace.engines.spark.shuffle.group_task import Member, Piece
 from headrace.engines.spark.shuffle.stage_task import each_stages, known_sources
 from headrace.errors import HeadraceError, QueryFailedError
+from headrace.kernel.programs import Texts
 from headrace.kernel.rows import RowBatch
 from headrace.kernel.sort_keys import KeyedRows
 from headrace.kernel.values import DEEPEST
 from headrace.physical.query_plan import StreamPlan
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from headrace.engines.spark.query.task_query import MergeShuffle, TaskQuery
-    from headrace.engines.spark.shuffle.group_task import Member
-    from headrace.kernel.programs import Texts
 
 _NUMBER_BITS = 40
 """How many bits of a place the number of an element in its task takes."""

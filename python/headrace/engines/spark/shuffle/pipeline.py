@@ -17,8 +17,8 @@ from pyspark import TaskContext
 from headrace.engines.rows.fragment import rows_of
 from headrace.engines.rows.partition_key import PathKeys
 from headrace.engines.spark.shuffle import frames, key_sample
-from headrace.engines.spark.shuffle.key_sample import KeySampler
-from headrace.engines.spark.shuffle.stage_task import keyed_columns
+from headrace.engines.spark.shuffle.key_sample import KeySample, KeySampler
+from headrace.engines.spark.shuffle.stage_task import JoinElements, keyed_columns
 from headrace.engines.spark.sink.arrow_to_json import json_lines
 from headrace.engines.spark.tasks.jobs import (
     SCHEMA,
@@ -29,7 +29,7 @@ from headrace.engines.spark.tasks.jobs import (
 )
 from headrace.engines.spark.tasks.task import NumberedTask, Task
 from headrace.errors import RowFailedError, UsageError
-from headrace.kernel.sort_keys import KeyedRows
+from headrace.kernel.sort_keys import KeyedElements, KeyedRows
 from headrace.kernel.values import MAX_DEPTH
 from headrace.store.rows.row_file import BATCH_BYTES, BATCH_ROWS
 
@@ -39,9 +39,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from headrace.engines.spark.shuffle.frames import Keep
-    from headrace.engines.spark.shuffle.key_sample import KeySample
-    from headrace.engines.spark.shuffle.stage_task import JoinElements
-    from headrace.kernel.sort_keys import KeyedElements
     from headrace.physical.fragment import Fragment
     from headrace.store.shards.job.job import Job
     from headrace.store.shards.metadata import Part

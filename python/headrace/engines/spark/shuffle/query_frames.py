@@ -23,6 +23,7 @@ from headrace.engines.spark.query.task_query import (
     JoinShuffle,
     MergeShuffle,
     SortShuffle,
+    TaskQuery,
     UniqueShuffle,
 )
 from headrace.engines.spark.shuffle.finish_task import ChunkMaker, Element
@@ -46,17 +47,15 @@ from headrace.engines.spark.tasks.jobs import numbered
 from headrace.engines.spark.tasks.task import NumberedTask, Task, shared
 from headrace.kernel.programs import SiftedRow
 from headrace.kernel.values import DEEPEST
-from headrace.physical.query_plan import PlainStage
+from headrace.physical.query_plan import GroupPlan, PlainStage, StreamPlan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from headrace.engines.spark.query.task_query import TaskQuery
     from headrace.kernel.sort_keys import KeyedElements
     from headrace.physical.fragment import Fragment
-    from headrace.physical.query_plan import GroupPlan, StreamPlan
 
 _PLACE = ("fragment", "row", "offset")
 _KEYED = ", ".join([SCHEMA, *(f"{name} bigint" for name in _PLACE)])

@@ -4,25 +4,24 @@ An element that comes out keeps the place of the element that went in. An elemen
 becomes a row with the reason and no line.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.engines.spark.tasks.task import Task
 from headrace.errors import JoinKeyTooLargeError
-from headrace.kernel.programs import Program, Sources, Stage, StreamQuery
+from headrace.kernel.programs import (
+    JoinTable,
+    Program,
+    Sources,
+    Stage,
+    StreamQuery,
+    Texts,
+)
 from headrace.kernel.rows import END, RowBatch
-from headrace.kernel.sort_keys import KeyedRows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from headrace.kernel.programs import JoinTable, Texts
-    from headrace.kernel.sort_keys import KeyedElements
+from headrace.kernel.sort_keys import KeyedElements, KeyedRows
 
 
 def keyed_columns(task: int, before: int, keyed: KeyedElements) -> dict[str, pa.Array]:

@@ -4,9 +4,7 @@ The core reads Arrow's buffers directly: no value is a Python object here.
 This runs in every task; the driver checks the schema before.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
 
 import pyarrow as pa
 from pyarrow import types
@@ -14,9 +12,6 @@ from pyarrow import types
 from headrace.errors import UsageError
 from headrace.kernel.arrow.lines import Column, ColumnLines, Kind, lines_of
 from headrace.kernel.values import MAX_DEPTH
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
 
 RAW = "_raw"
 """The name of the only column of a frame whose values are written as lines, unchanged."""

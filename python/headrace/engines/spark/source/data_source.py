@@ -13,7 +13,7 @@ a DataFrame for the next use of it, and answers wrongly.
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -42,7 +42,6 @@ from headrace.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from contextlib import AbstractContextManager
 
     import pyarrow as pa
 

@@ -5,30 +5,22 @@ otherwise all of it, and always the rows appended since the index was built. Tas
 key of each row with the wanted keys in either case, so an index only reduces what is read.
 """
 
-from __future__ import annotations
-
 import warnings
+from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
 
+from headrace.engines.spark.source.options import KeysWanted, ReadOptions
 from headrace.engines.spark.source.partitions import ranges_holding
 from headrace.errors import HeadraceWarning, KeyIndexError
-from headrace.kernel.key_index import KeyScan, WantedKeys, request
-from headrace.kernel.rows import SidecarError, reading
+from headrace.kernel.key_index import KeyRequest, KeyScan, Meta, WantedKeys, request
+from headrace.kernel.rows import RowBatch, SidecarError, reading
 from headrace.kernel.values import MAX_DEPTH
 from headrace.physical.fragment import Fragment, fragments
+from headrace.store.files.opened import OpenedFile
 from headrace.store.index.file import Unreadable, Where
+from headrace.store.index.key import Stored
+from headrace.store.index.target import Subject
 from headrace.store.shards.opened_set import OpenedSet
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from headrace.engines.spark.source.options import KeysWanted, ReadOptions
-    from headrace.kernel.key_index import KeyRequest, Meta
-    from headrace.kernel.rows import RowBatch
-    from headrace.store.files.opened import OpenedFile
-    from headrace.store.index.key import Stored
-    from headrace.store.index.target import Subject
 
 _MOST_ROWS = 1 << 22
 """The largest number of rows that is looked up; for more, the source is read in full."""

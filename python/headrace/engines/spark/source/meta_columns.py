@@ -4,15 +4,10 @@ Spark prunes no columns of a Python source: the schema of the read decides which
 columns are computed, and may name any of these in any order.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from headrace.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 COLUMNS = {
     "_file": ("string",),

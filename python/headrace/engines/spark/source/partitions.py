@@ -8,29 +8,22 @@ small files does not need a task for each.
 This runs once for a DataFrame, on the driver.
 """
 
-from __future__ import annotations
-
 import os
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from headrace.engines.rows.fragment import count_rows_of
-from headrace.engines.spark.source.options import local_path
+from headrace.engines.spark.source.options import ReadOptions, local_path
 from headrace.errors import UsageError
 from headrace.physical.fragment import Fragment, fragments, runs_of
+from headrace.store.files.opened import OpenedFile
 from headrace.store.files.source import Source, expand
-from headrace.store.index.target import FileSubject, set_named
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from headrace.engines.spark.source.options import ReadOptions
-    from headrace.store.files.opened import OpenedFile
-    from headrace.store.index.target import Subject
+from headrace.store.index.target import FileSubject, Subject, set_named
 
 Partition: TypeAlias = tuple[Fragment, ...]
 

@@ -4,32 +4,24 @@ This runs on the driver, in threads. The columns of fragments are merged, and th
 not depend on where the files are cut.
 """
 
-from __future__ import annotations
-
 import os
 import warnings
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING
 
 from headrace.engines.spark.source.line_batches import wanted_rows
 from headrace.engines.spark.source.meta_columns import COLUMNS
+from headrace.engines.spark.source.options import ReadOptions
 from headrace.engines.spark.source.partitions import plan
 from headrace.errors import UsageError
-from headrace.kernel.arrow.columns import Inference
-from headrace.kernel.programs import RowQuery
+from headrace.kernel.arrow.columns import Inference, Mixed, Shape
+from headrace.kernel.programs import Output, RowQuery
+from headrace.kernel.rows import RowBatch
 from headrace.kernel.rows import rows_of as rows_of_text
 from headrace.kernel.values import MAX_DEPTH
+from headrace.physical.fragment import Fragment
 from headrace.physical.query_plan import row_program
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from headrace.engines.spark.source.options import ReadOptions
-    from headrace.kernel.arrow.columns import Mixed, Shape
-    from headrace.kernel.programs import Output
-    from headrace.kernel.rows import RowBatch
-    from headrace.physical.fragment import Fragment
 
 
 def found_columns(options: ReadOptions) -> list[tuple[str, Shape]]:

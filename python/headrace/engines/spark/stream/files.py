@@ -6,20 +6,19 @@ bytes before it. A compressed file is read in full once it is complete, and must
 after that. Files are read in the order of their names.
 """
 
-from __future__ import annotations
-
 import glob
 import os
 import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from headrace.engines.rows.fragment import count_rows_of
 from headrace.engines.spark.source.partitions import numbered_rows
 from headrace.engines.spark.stream.offset import FilePlace
-from headrace.engines.spark.stream.options import Spending
+from headrace.engines.spark.stream.options import Budget, Spending, StreamOptions
 from headrace.errors import (
     DamagedSourceError,
     HeadraceWarning,
@@ -31,13 +30,7 @@ from headrace.errors import (
 from headrace.kernel.rows import END, File, reach_back, reading
 from headrace.physical.fragment import Fragment, fragments
 from headrace.store.files.opened import OpenedFile, rows_from
-from headrace.store.files.source import data_files, local_file, matching_files
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from headrace.engines.spark.stream.options import Budget, StreamOptions
-    from headrace.store.files.source import Source
+from headrace.store.files.source import Source, data_files, local_file, matching_files
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,8 @@ An offset has the position in each file, set or log that was read. A source with
 position was not read yet. Spark compares offsets as text, so their keys are sorted.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from typing import (
-    TYPE_CHECKING,
     Any,
     NamedTuple,
     Protocol,
@@ -17,9 +15,6 @@ from typing import (
 )
 
 from headrace.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 VERSION = 1
 

@@ -1,9 +1,7 @@
 """Options of a streaming read, besides those of every read."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from headrace.engines.spark.source.options import (
     Option,
@@ -12,9 +10,6 @@ from headrace.engines.spark.source.options import (
     size_option,
 )
 from headrace.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 STREAM_OPTIONS = (
     Option("maxBytesPerTrigger", "limit on the bytes of files or lines of a batch"),

@@ -13,25 +13,23 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
+    ReadLimit,
     ReadMaxBytes,
     ReadMaxRows,
     SupportsTriggerAvailableNow,
 )
 
-from headrace.engines.spark.stream.offset import decode, encode
-from headrace.engines.spark.stream.options import Budget
+from headrace.engines.spark.stream.offset import Offset, Place, decode, encode
+from headrace.engines.spark.stream.options import Budget, StreamOptions
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     import pyarrow as pa
-    from pyspark.sql.streaming.datasource import ReadLimit
 
     from headrace.engines.spark.source.data_source import LineReader, RecordReader
     from headrace.engines.spark.stream.inputs import StreamInput
-    from headrace.engines.spark.stream.offset import Offset, Place
-    from headrace.engines.spark.stream.options import StreamOptions
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):

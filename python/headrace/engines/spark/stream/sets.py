@@ -4,24 +4,17 @@ An append keeps the existing parts in front, so a position is the number of part
 read. Parts are read in full; a batch takes at least one, even over its budget.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from headrace.engines.spark.source.partitions import absolute, numbered_rows
 from headrace.engines.spark.stream.offset import SetPlace
-from headrace.engines.spark.stream.options import Spending
+from headrace.engines.spark.stream.options import Budget, Spending, StreamOptions
 from headrace.errors import StreamReplacedError
-from headrace.physical.fragment import fragments
+from headrace.physical.fragment import Fragment, fragments
+from headrace.store.shards.metadata import Part
 from headrace.store.shards.shard_set import ShardSet
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from headrace.engines.spark.stream.options import Budget, StreamOptions
-    from headrace.physical.fragment import Fragment
-    from headrace.store.shards.metadata import Part
 
 
 class SetStream:

@@ -20,7 +20,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 from pyspark import InheritableThread
-from pyspark.sql import is_remote
+from pyspark.sql import DataFrame, Row, SparkSession, is_remote
 
 from headrace.engines.spark.tasks.task import NumberedTask
 from headrace.errors import HeadraceError, SparkFailedError
@@ -28,8 +28,6 @@ from headrace.errors import HeadraceError, SparkFailedError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import TypeAlias
-
-    from pyspark.sql import DataFrame, Row, SparkSession
 
     OnTasks: TypeAlias = Callable[[int, int], object]
     """Called with the numbers of done and of all tasks."""
