@@ -15,8 +15,9 @@ from itertools import islice, permutations
 from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.errors import HeadraceWarning, KeyIndexError, UsageError
+from headrace.kernel.checksum import digest
 from headrace.kernel.key_index import KeyCandidates, KeyRequest, Meta, request
-from headrace.kernel.rows import RowBatch, SidecarError, count_rows, reading
+from headrace.kernel.rows import File, RowBatch, SidecarError, count_rows, reading
 from headrace.kernel.tally import Tally
 from headrace.store.files.opened import OpenedFile, rows_from
 from headrace.store.files.sidecars import sidecar_places
@@ -26,11 +27,12 @@ from headrace.store.index.key import Stored, read
 from headrace.store.rows.demand import IndexEstimate, IndexPolicy, Keys, NoKeyRows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterator
     from pathlib import Path
 
     from headrace.store.files.source import Source
-    from headrace.store.rows.row_file import RowFile, RowOptions
+    from headrace.store.index.set.manifest import CoveredPart
+    from headrace.store.rows.row_file import RowFile
 
 _MOST_FIELDS = 3
 """Limit on the fields of a filter of which all orders are tried as keys."""
@@ -54,20 +56,31 @@ class Passed(NamedTuple):
     blank: int
 
 
+class PartPlace(NamedTuple):
+    """The bytes of a part among those of all parts of the index of its set."""
+
+    part: CoveredPart
+    start: int
+    end: int
+
+
 @dataclass(frozen=True, slots=True)
 class KeyRows:
-    """The rows of one file that an index leads to, in file order, and why it is used."""
+    """The rows of one file that an index leads to, in file order, and why it is used.
+
+    `part`: the file is a part of a set, and the index is that of the set.
+    """
 
     file: RowFile
-    open: Callable[[], OpenedFile]
     stored: Stored
     candidates: KeyCandidates
+    part: PartPlace | None = None
     reason: str = ""
 
     @property
     def opened(self) -> OpenedFile:
         """The opened file."""
-        return self.open()
+        return self.file.open()
 
     @property
     def source(self) -> Source:
@@ -82,9 +95,32 @@ class KeyRows:
     @property
     def proven(self) -> Proven:
         """The identity of the index, with which other processes use it without a proof."""
-        index = self.stored.index
-        path = str(self.stored.path.absolute())
+        path, index = str(self.stored.path.absolute()), self.stored.index
+        if self.part is not None:
+            return Proven(path, (self.part.part,))
         return Proven(path, (index.build_id, index.delta))
+
+    def doubt(self, *, prove: bool, proven: Collection[Proven] = ()) -> str:
+        """Return why the index may not be that of the file, empty if it is.
+
+        `prove`: the file may be read for that, which takes less than reading its rows. An index
+        that is `proven` needs no other proof.
+        """
+        if self.proven in proven:
+            return ""
+        if self.part is not None:
+            if _is_same(self.part.part, self.source, prove=prove):
+                return ""
+            return "part_modified" if prove else "source_unproven"
+        stored, opened = self.stored, self.opened
+        try:
+            usable, fresh = fitting(stored, opened.source, opened, prove=prove)
+        except KeyIndexError as error:
+            warn(error.what)
+            return error.reason
+        if fresh.state == "fresh" and usable is stored:
+            return ""
+        return fresh.reason or "its delta does not belong to the file"
 
     @property
     def estimate(self) -> IndexEstimate:
@@ -128,30 +164,42 @@ class KeyRows:
         return batch
 
     def _rows(self, first: int, count: int, max_bytes: int) -> RowBatch:
-        opened = self.opened
+        opened, part = self.opened, self.part
+        data, size = opened.data, opened.size
+        if part is not None:
+            size = part.end
+            data = File.remote(partial(_read_in_set, data, part), lambda: (size, 0, 0))
         return self.stored.index.rows(
-            opened.data,
+            data,
             self.candidates,
-            size=opened.size,
+            size=size,
             first=first,
             count=count,
             max_bytes=max_bytes,
+            begins=self._start,
         )
+
+    @property
+    def _start(self) -> int:
+        """The byte of the index at which the file begins."""
+        return 0 if self.part is None else self.part.start
 
     @property
     def offsets(self) -> list[int]:
         """The offset of each row in the decoded file."""
-        return self.candidates.offsets
+        start = self._start
+        return [offset - start for offset in self.candidates.offsets]
 
     def _offset(self, number: int) -> int:
         """Return the offset of a row in the file."""
         offset = self.candidates.offset(number)
         assert offset is not None  # the number is below the length
-        return offset
+        return offset - self._start
 
     def lines(self) -> Passed:
         """Return the lines of the file."""
-        lines = self.stored.whole.lines
+        part = self.part
+        lines = self.stored.whole.lines if part is None else part.part.lines
         return Passed(lines.lines, lines.blank)
 
     def lines_with(self, rows: int, *, reverse: bool) -> Passed:
@@ -177,10 +225,26 @@ class KeyRows:
         return tally.stats.blank
 
 
+def _read_in_set(data: File, part: PartPlace, offset: int, length: int) -> bytes:
+    """Read a part as it lies in its set: after other bytes, of which the last is a newline."""
+    if offset < part.start:
+        return b"\n"
+    length = min(length, part.end - offset)
+    return data.read_at(offset - part.start, max(length, 0))
+
+
+def _is_same(part: CoveredPart, source: Source, *, prove: bool) -> bool:
+    """Whether a part is the one that was indexed."""
+    if source.size != part.bytes:
+        return False
+    if source.mtime_ns == part.mtime_ns:
+        return True
+    with reading(source.location):
+        return prove and digest(File(source.location), part.bytes) == part.digest
+
+
 def find(
     file: RowFile,
-    open_file: Callable[[], OpenedFile],
-    options: RowOptions,
     keys: Keys,
     max_depth: int,
     policy: IndexPolicy,
@@ -190,37 +254,28 @@ def find(
 ) -> KeyRows | NoKeyRows:
     """Find the rows that match a filter on keys, if `policy` chooses an index.
 
-    `prove` and `proven` are those of `doubt`. The index of the set of a part is tried first,
-    because it needs no open file.
+    `prove` and `proven` are those of `KeyRows.doubt`. The index of the set of a part is tried
+    first, because it needs no open file.
     """
     from headrace.store.index.set import part_scan
 
-    of_set = chosen(
-        part_scan.offers(file, open_file, options, keys, max_depth, policy),
-        policy,
-        partial(part_scan.doubt, prove=prove, proven=proven),
-    )
-    if isinstance(of_set, KeyRows):
-        return of_set
-    found = chosen(
-        offers(file, open_file(), options, keys, max_depth, policy),
-        policy,
-        partial(doubt, prove=prove, proven=proven),
-    )
-    if isinstance(found, KeyRows):
-        return found
-    return NoKeyRows(policy.choose_index([*of_set, *found]).reason)
+    refused: list[IndexEstimate] = []
+    for offered in (part_scan.offers, offers):
+        found = list(offered(file, keys, max_depth, policy))
+        best = _chosen(
+            found, policy, partial(KeyRows.doubt, prove=prove, proven=proven)
+        )
+        if isinstance(best, KeyRows):
+            return best
+        refused += best
+    return NoKeyRows(policy.choose_index(refused).reason)
 
 
 def offers(
-    file: RowFile,
-    opened: OpenedFile,
-    options: RowOptions,
-    keys: Keys,
-    max_depth: int,
-    policy: IndexPolicy,
+    file: RowFile, keys: Keys, max_depth: int, policy: IndexPolicy
 ) -> Iterator[KeyRows | IndexEstimate]:
     """Yield, for each key index of a file, the rows that match a filter, or why it cannot be used."""
+    opened, options = file.open(), file.options
     location = opened.source.location
     for path in places(location, keys, options.keeping.directory, SUFFIX):
         match read(path):
@@ -235,21 +290,20 @@ def offers(
                 elif reason:
                     yield IndexEstimate(str(path), refusal=reason)
                 else:
-                    yield KeyRows(file, lambda: opened, stored, found)
+                    yield KeyRows(file, stored, found)
             case _:
                 pass
 
 
-def chosen(
-    offered: Iterable[KeyRows | IndexEstimate],
+def _chosen(
+    found: list[KeyRows | IndexEstimate],
     policy: IndexPolicy,
     doubt: Callable[[KeyRows], str],
 ) -> KeyRows | list[IndexEstimate]:
     """Return the rows of the best index that is proven to be that of its file.
 
-    `doubt` returns why an index may not be. If no index can be used, the estimates say why.
+    If no index can be used, the estimates say why.
     """
-    found = list(offered)
     while True:
         estimates = [
             each if isinstance(each, IndexEstimate) else each.estimate for each in found
@@ -324,25 +378,6 @@ def limits(meta: Meta, max_line: int, max_depth: int) -> str:
     if meta.max_line > max_line or meta.max_depth > max_depth:
         return "it was built with larger limits (max_line, max_depth)"
     return ""
-
-
-def doubt(found: KeyRows, *, prove: bool, proven: Collection[Proven] = ()) -> str:
-    """Return why an index may not be that of its file, empty if it is.
-
-    `prove`: the file may be read for that, which takes less than reading its rows. An index
-    that is `proven` needs no other proof.
-    """
-    if found.proven in proven:
-        return ""
-    stored, opened = found.stored, found.opened
-    try:
-        usable, fresh = fitting(stored, opened.source, opened, prove=prove)
-    except KeyIndexError as error:
-        warn(error.what)
-        return error.reason
-    if fresh.state == "fresh" and usable is stored:
-        return ""
-    return fresh.reason or "its delta does not belong to the file"
 
 
 def _damaged(source: str, path: Path, error: SidecarError) -> KeyIndexError:

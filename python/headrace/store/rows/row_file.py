@@ -103,7 +103,7 @@ class RowFile:
     def _seekable(self) -> bool:
         """Whether rows can be read by offset; for a file of blocks, it is opened to find out."""
         if self.source.blocks:
-            self._open()
+            self.open()
         return self.source.seekable
 
     def _with_fallback(self, read: Callable[[], T]) -> T:
@@ -200,14 +200,14 @@ class RowFile:
             return False
         if start < INTERVAL or not self._seekable:
             return True
-        return self._open().counted_table is not None
+        return self.open().counted_table is not None
 
     def _rows(self, start: int, stop: int | None, *, ends_at_long_row: bool) -> Rows:
         """Return the rows from number `start` on; rows after `stop` may be missing."""
         if self.source.is_pipe:
             rows, first = self._pipe_rows(ends_at_long_row=ends_at_long_row), 0
-        elif (table := self._open().counted_table) is None:
-            opened, max_line = self._open(), self.options.max_line
+        elif (table := self.open().counted_table) is None:
+            opened, max_line = self.open(), self.options.max_line
             rows = rows_from(opened, max_line, ends_at_long_row=ends_at_long_row)
             first = 0
         else:
@@ -215,7 +215,7 @@ class RowFile:
             last = start if stop is None else max(stop - 1, start)
             _begin, end, _first = table.at_row(last)
             rows = rows_from(
-                self._open(),
+                self.open(),
                 self.options.max_line,
                 start=begin,
                 end=END if stop is None else end,
@@ -263,7 +263,7 @@ class RowFile:
     def _read(self, first: int, count: int) -> RowBatch:
         indexed = self._reach(first)
         index = indexed.index
-        opened = None if self.source.is_pipe else self._open()
+        opened = None if self.source.is_pipe else self.open()
         size = self.source.size if opened is None else opened.size
         if indexed.copied:
             size = index.scanned
@@ -306,7 +306,7 @@ class RowFile:
             return None
         from headrace.store.rows.log_segment import recorded_total
 
-        return recorded_total(self._open())
+        return recorded_total(self.open())
 
     # Counts of other processes
 
@@ -326,7 +326,7 @@ class RowFile:
             indexed = self._index()
             known = indexed.index.total_rows if indexed.job is None else None
         elif known is None:
-            kept = checkpoints.load(self.source, self._open(), self.options.keeping)
+            kept = checkpoints.load(self.source, self.open(), self.options.keeping)
             known = None if kept is None else kept.index.total_rows
         return known
 
@@ -345,7 +345,7 @@ class RowFile:
         from headrace.store.rows import checkpoints
         from headrace.store.rows.row_index import counted_index
 
-        opened = self._open()
+        opened = self.open()
         opened.check()
         self._total = rows
         if offsets is None:
@@ -372,7 +372,7 @@ class RowFile:
         from headrace.store.rows import checkpoints
         from headrace.store.rows.row_index import index_job
 
-        opened = None if self.source.is_pipe else self._open()
+        opened = None if self.source.is_pipe else self.open()
         if opened is not None:
             kept = checkpoints.load(self.source, opened, self.options.keeping)
             if kept is not None:
@@ -436,7 +436,7 @@ class RowFile:
         if not self._by_position() and (job := self._index().job) is not None:
             job.run()
         file, end = self.positions()
-        opened = None if self.source.is_pipe else self._open()
+        opened = None if self.source.is_pipe else self.open()
         location, max_line = self.source.location, self.options.max_line
         return ReverseScan(location, file, end, opened, max_line)
 
@@ -450,7 +450,7 @@ class RowFile:
     def positions(self) -> tuple[File, int]:
         """Return the file that has the rows at their offsets, and its size."""
         if self._seekable:
-            opened = self._open()
+            opened = self.open()
             return opened.data, opened.size
         indexed = self._index()
         return indexed.file, indexed.index.scanned
@@ -471,16 +471,7 @@ class RowFile:
             return NoKeyRows(policy.choose_index(()).reason)
         from headrace.store.index.key_scan import find
 
-        return find(
-            self,
-            self._open,
-            self.options,
-            keys,
-            max_depth,
-            policy,
-            prove=prove,
-            proven=proven,
-        )
+        return find(self, keys, max_depth, policy, prove=prove, proven=proven)
 
     # What is open
 
@@ -520,7 +511,8 @@ class RowFile:
             self._indexed = None
             self._opened = None
 
-    def _open(self) -> OpenedFile:
+    def open(self) -> OpenedFile:
+        """Return the opened file."""
         with self._lock:
             if self._opened is None:
                 opened = self._open_file()
@@ -566,8 +558,8 @@ class RowFile:
 
         options = self.options
         if self._seekable:
-            return index_in_place(self._open(), options, kept=look_for_kept)
-        opened = None if self.source.is_pipe else self._open()
+            return index_in_place(self.open(), options, kept=look_for_kept)
+        opened = None if self.source.is_pipe else self.open()
         data, codec = self._data(opened)
         return index_copy(self.source, opened, data, codec, options)
 

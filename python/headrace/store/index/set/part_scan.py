@@ -6,107 +6,38 @@ finds the rows of all parts, and is cached for the next part.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
-from headrace.kernel.checksum import digest
-from headrace.kernel.rows import File, RowBatch, reading
 from headrace.store.index.file import Unreadable
 from headrace.store.index.key_scan import (
     KeyRows,
-    Passed,
-    Proven,
+    PartPlace,
     limits,
     looked_up,
     places,
     warn,
 )
-from headrace.store.index.set.manifest import FILE_NAME, CoveredPart
+from headrace.store.index.set.manifest import FILE_NAME
 from headrace.store.index.set.stored import SetStored, read
 from headrace.store.rows.demand import IndexEstimate, IndexPolicy, Keys
 from headrace.store.shards.names import part_of_set
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from headrace.kernel.key_index import KeyCandidates
-    from headrace.store.files.opened import OpenedFile
-    from headrace.store.rows.row_file import RowFile, RowOptions
+    from headrace.store.rows.row_file import RowFile
 
 _REMEMBERED = 8
 
 
-class _Place(NamedTuple):
-    """The bytes of a part among those of all parts of an index."""
-
-    part: CoveredPart
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
-class PartRows(KeyRows):
-    """The rows of a part that the index of its set leads to, in order."""
-
-    place_in_set: _Place = field(kw_only=True)
-
-    @property
-    def proven(self) -> Proven:
-        """The identity of the index and the part, with which other processes need no proof."""
-        return Proven(str(self.stored.path.absolute()), (self.place_in_set.part,))
-
-    def _rows(self, first: int, count: int, max_bytes: int) -> RowBatch:
-        at = self.place_in_set
-        data = File.remote(_Shifted(self.opened, at).read_at, lambda: (at.end, 0, 0))
-        return self.stored.index.rows(
-            data,
-            self.candidates,
-            size=at.end,
-            first=first,
-            count=count,
-            max_bytes=max_bytes,
-            begins=at.start,
-        )
-
-    @property
-    def offsets(self) -> list[int]:
-        """The offset of each row in the decoded part."""
-        return [offset - self.place_in_set.start for offset in self.candidates.offsets]
-
-    def _offset(self, number: int) -> int:
-        # `super()` does not work in a dataclass with slots.
-        return KeyRows._offset(self, number) - self.place_in_set.start
-
-    def lines(self) -> Passed:
-        """Return the lines of the part."""
-        lines = self.place_in_set.part.lines
-        return Passed(lines.lines, lines.blank)
-
-
-class _Shifted:
-    """A part as it lies in the whole set: after other bytes, of which the last is a newline."""
-
-    def __init__(self, opened: OpenedFile, at: _Place) -> None:
-        self._data, self._start, self._end = opened.data, at.start, at.end
-
-    def read_at(self, offset: int, length: int) -> bytes:
-        if offset < self._start:
-            return b"\n"
-        length = min(length, self._end - offset)
-        return self._data.read_at(offset - self._start, max(length, 0))
-
-
 def offers(
-    file: RowFile,
-    open_file: Callable[[], OpenedFile],
-    options: RowOptions,
-    keys: Keys,
-    max_depth: int,
-    policy: IndexPolicy,
-) -> Iterator[PartRows | IndexEstimate]:
+    file: RowFile, keys: Keys, max_depth: int, policy: IndexPolicy
+) -> Iterator[KeyRows | IndexEstimate]:
     """Yield, for each key index of the set of a part, the matching rows, or why it cannot be used.
 
     Yields nothing if the file is no part of a set. It is opened when its rows are read.
@@ -114,7 +45,7 @@ def offers(
     found = part_of_set(file.source.location)
     if found is None:
         return
-    names, path = found
+    (names, path), options = found, file.options
     for index in _indexes(names.text, keys, options.keeping.directory, policy):
         if isinstance(index, IndexEstimate):
             yield index
@@ -128,29 +59,7 @@ def offers(
             yield IndexEstimate(index_path, refusal=reason)
             continue
         some = index.candidates.within(at.start, at.end)
-        yield PartRows(file, open_file, index.stored, some, place_in_set=at)
-
-
-def doubt(rows: KeyRows, *, prove: bool, proven: Collection[Proven] = ()) -> str:
-    """Return why an index may not be that of the part, empty if it is.
-
-    See `headrace.store.index.key_scan.doubt`.
-    """
-    assert isinstance(rows, PartRows)
-    if rows.proven in proven or _is_same(rows, prove=prove):
-        return ""
-    return "part_modified" if prove else "source_unproven"
-
-
-def _is_same(rows: PartRows, *, prove: bool) -> bool:
-    """Whether a part is the one that was indexed."""
-    part, source = rows.place_in_set.part, rows.source
-    if source.size != part.bytes:
-        return False
-    if source.mtime_ns == part.mtime_ns:
-        return True
-    with reading(source.location):
-        return prove and digest(File(source.location), part.bytes) == part.digest
+        yield KeyRows(file, index.stored, some, at)
 
 
 class _Lookup:
@@ -174,7 +83,7 @@ class _Index(NamedTuple):
 
     stored: SetStored
     candidates: KeyCandidates
-    places: dict[str, _Place]
+    places: dict[str, PartPlace]
 
 
 def _indexes(
@@ -212,10 +121,10 @@ def _remembered(
             return None
 
 
-def _places(stored: SetStored) -> dict[str, _Place]:
+def _places(stored: SetStored) -> dict[str, PartPlace]:
     parts = stored.manifest.parts
     ends = accumulate(part.logical_bytes for part in parts)
     return {
-        part.path: _Place(part, end - part.logical_bytes, end)
+        part.path: PartPlace(part, end - part.logical_bytes, end)
         for part, end in zip(parts, ends, strict=True)
     }
