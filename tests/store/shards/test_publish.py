@@ -13,7 +13,7 @@ from headrace.errors import (
     UsageError,
 )
 from headrace.store.files.object_store import ObjectDirectory
-from headrace.store.shards.job import publish
+from headrace.store.shards.job import object_store
 from headrace.store.shards.job.object_store import RemoteGeneration
 
 fsspec = pytest.importorskip("fsspec")
@@ -171,7 +171,7 @@ def test_a_publisher_that_always_loses_the_race_is_an_error(
         raise SetLockedError("rows", "another process")
 
     monkeypatch.setattr(RemoteGeneration, "commit", lose)
-    monkeypatch.setattr(publish, "_TRIES", 3)
+    monkeypatch.setattr(object_store, "_TRIES", 3)
     with pytest.raises(SetLockedError, match="many other writers"):
         write(tmp_path, 0, 10).publish(URL)
     assert files(store) == []

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 from headrace.store.files import system
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
+
+_TRIES = 100
+"""Limit on attempts to use a directory that vanishes meanwhile."""
 
 
 def make_directories(directory: Path, made: list[Path]) -> None:
@@ -18,6 +28,18 @@ def make_directories(directory: Path, made: list[Path]) -> None:
             system.calls.make_directory(each)
         except FileExistsError:
             made.pop()
+
+
+def use_directory(directory: Path, made: list[Path], use: Callable[[], T]) -> T:
+    """Create a directory and use it; again, if another process removes it meanwhile.
+
+    A writer that fails removes the directories that it made.
+    """
+    for _ in range(_TRIES):
+        with suppress(FileNotFoundError):
+            make_directories(directory, made)
+            return use()
+    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(directory))
 
 
 def make_durable_directories(directory: Path) -> None:

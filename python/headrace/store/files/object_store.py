@@ -36,24 +36,23 @@ class ObjectDirectory:
 
     def names(self) -> list[str]:
         """List the names in it, without a cache, so also names that were just written."""
-        try:
-            with self._reading(self.url):
-                self._filesystem.invalidate_cache()
-                found = self._filesystem.ls(self._root, detail=False)
-        except FileNotFoundError:
-            return []
-        return [path.rstrip("/").rpartition("/")[2] for path in found]
+        return [name for name, _kind in self._listed()]
 
     def files(self) -> list[str]:
         """List the names of the files in it, without directories."""
+        return [name for name, kind in self._listed() if kind == "file"]
+
+    def _listed(self) -> list[tuple[str, str]]:
         try:
             with self._reading(self.url):
                 self._filesystem.invalidate_cache()
                 found = self._filesystem.ls(self._root, detail=True)
         except FileNotFoundError:
             return []
-        files = (each["name"] for each in found if each["type"] == "file")
-        return [path.rpartition("/")[2] for path in files]
+        return [
+            (each["name"].rstrip("/").rpartition("/")[2], each["type"])
+            for each in found
+        ]
 
     def sizes(self, below: str) -> dict[str, int]:
         """Return the names of all files below a directory in it, however deep, and their sizes."""

@@ -15,7 +15,7 @@ from headrace.errors import (
 )
 from headrace.store.files.checked_json import is_whole
 from headrace.store.files.object_store import ObjectDirectory
-from headrace.store.files.remote import has_magic
+from headrace.store.files.remote import has_magic, is_web
 from headrace.store.files.source import Source, is_url
 from headrace.store.shards import names as naming
 from headrace.store.shards.local_set import newest_of
@@ -92,21 +92,17 @@ def is_remote_set(url: str) -> bool:
     """
     if naming.meta_file(url.rpartition("/")[2]) is not None:
         return True
-    return url.endswith("/") and not _is_web(url)
+    return url.endswith("/") and not is_web(url)
 
 
 def may_be_set(url: str) -> bool:
     """Whether there seems to be a set at a URL that is no file."""
-    if _is_web(url) or has_magic(url):
+    if is_web(url) or has_magic(url):
         return False
     directory, _slash, name = url.rstrip("/").rpartition("/")
     with suppress(UnreadableError):
         return bool(_sets_in(url)) or name in _sets_in(directory)
     return False
-
-
-def _is_web(url: str) -> bool:
-    return url.lower().startswith(("http://", "https://"))
 
 
 def find_set(url: str, name: str | None = None) -> tuple[RemoteSet, int | None]:

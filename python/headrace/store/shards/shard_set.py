@@ -102,7 +102,7 @@ class ShardSet:
         It becomes the next generation of the set with this name at `url`. Readers of that set see
         the previous generation until the copy is complete.
         """
-        from headrace.store.shards.job.publish import publish
+        from headrace.store.shards.job.object_store import publish
 
         return publish(self, url)
 

@@ -5,7 +5,6 @@ the lock, and removes the leftovers of killed writers. Segments that no manifest
 removed: a reader that was about to open them finds another manifest.
 """
 
-import errno
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -16,7 +15,7 @@ from pathlib import Path
 from headrace.errors import KeyIndexLockedError
 from headrace.store.files import system
 from headrace.store.files.atomic import naming, temporary_name, write_atomically
-from headrace.store.files.directories import make_directories
+from headrace.store.files.directories import use_directory
 from headrace.store.files.lock import FileLock
 from headrace.store.index.set.manifest import (
     FILE_NAME,
@@ -27,9 +26,6 @@ from headrace.store.index.set.manifest import (
     is_segment_name,
     segment_name,
 )
-
-TRIES = 100
-"""Limit on attempts to use a directory that vanishes meanwhile."""
 
 _TEMPORARY = re.compile(r"\..+\.tmp-[0-9]+-[0-9a-f]{8}")
 
@@ -51,14 +47,9 @@ def writing(directory: Path) -> Iterator[int]:
 
 
 def _locked(directory: Path) -> FileLock:
-    for _ in range(TRIES):
-        make_directories(directory, [])
-        # A writer that fails removes the directory that it made.
-        with suppress(FileNotFoundError):
-            return FileLock(
-                directory / "lock", partial(KeyIndexLockedError, str(directory))
-            )
-    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(directory))
+    refused = partial(KeyIndexLockedError, str(directory))
+    lock = partial(FileLock, directory / "lock", refused)
+    return use_directory(directory, [], lock)
 
 
 def new_segment(directory: Path) -> Path:
@@ -118,15 +109,9 @@ def _next_edition(directory: Path) -> int:
 
 def _remove_leftovers(directory: Path) -> None:
     """Remove the files of killed writers, and segments that the manifest does not name."""
-    _remove_temporary(directory)
     current = _current(directory)
     needed = set() if current is None else {each.name for each in current.segments}
     for name in system.calls.list_directory(directory):
-        if is_segment_name(name) and name not in needed:
-            system.unlink_if_exists(directory / name)
-
-
-def _remove_temporary(directory: Path) -> None:
-    for name in system.calls.list_directory(directory):
-        if _TEMPORARY.fullmatch(name):
+        unneeded = is_segment_name(name) and name not in needed
+        if unneeded or _TEMPORARY.fullmatch(name):
             system.unlink_if_exists(directory / name)

@@ -5,10 +5,10 @@ that it names is durable. Until then, all changes are undone on failure: the old
 directories, even the lock file are then as they were. Protocol: docs/formats/shards.md.
 """
 
-import errno
 import os
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from headrace.errors import (
     BadSetError,
@@ -20,16 +20,15 @@ from headrace.errors import (
 from headrace.kernel.blocks import Shard
 from headrace.store.files import system
 from headrace.store.files.atomic import NO_LINKS, NewFile, unwritable
-from headrace.store.files.directories import make_directories, remove_directories
-from headrace.store.files.lock import FileLock
+from headrace.store.files.directories import remove_directories, use_directory
 from headrace.store.shards import names as naming
 from headrace.store.shards.local_set import LocalSet
 from headrace.store.shards.metadata import Metadata, encode
 from headrace.store.shards.vacuum import local
 from headrace.store.shards.write.parts import part_directory, write_block_table
 
-TRIES = 100
-"""Limit on attempts to use a directory that vanishes meanwhile."""
+if TYPE_CHECKING:
+    from headrace.store.files.lock import FileLock
 
 
 class Generation:
@@ -54,19 +53,12 @@ class Generation:
         try:
             self._had_set = bool(self._numbers())
             with self.writing():
-                self._lock = self._locked()
+                directory = self.names.directory
+                self._lock = use_directory(directory, self._made, self.names.locked)
                 self._begin()
         except BaseException:
             self.discard()
             raise
-
-    def _locked(self) -> FileLock:
-        for _ in range(TRIES):
-            with suppress(FileNotFoundError):
-                make_directories(self.names.directory, self._made)
-                # A writer of another set that fails removes the directory that it made.
-                return self.names.locked()
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
 
     def _begin(self) -> None:
         local.remove_dead(self.names)

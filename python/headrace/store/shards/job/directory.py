@@ -4,7 +4,6 @@ Each attempt at a task stages whole parts in its own directory below that of the
 holds the lock of the set, and links them into the generation.
 """
 
-import errno
 import os
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, suppress
@@ -15,10 +14,9 @@ from headrace.errors import UnwritableError
 from headrace.kernel.blocks import Shard
 from headrace.store.files import system
 from headrace.store.files.atomic import NO_LINKS, unwritable
-from headrace.store.files.directories import make_directories, remove_directories
+from headrace.store.files.directories import remove_directories, use_directory
 from headrace.store.shards import names as naming
 from headrace.store.shards.job.commit import (
-    TRIES,
     Generation,
     refuse_foreign,
 )
@@ -102,18 +100,17 @@ class DirectoryHome:
 
 def _make(staging: Path, *, exist_ok: bool) -> list[Path]:
     """Create a directory and its parents; return the created parents."""
+
+    def make() -> None:
+        try:
+            system.calls.make_directory(staging)
+        except FileExistsError:
+            if not exist_ok:
+                raise
+
     made: list[Path] = []
-    for _ in range(TRIES):
-        with suppress(FileNotFoundError):
-            make_directories(staging.parent, made)
-            # A job or writer that fails removes the directories that it made.
-            try:
-                system.calls.make_directory(staging)
-            except FileExistsError:
-                if not exist_ok:
-                    raise
-            return made
-    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    use_directory(staging.parent, made, make)
+    return made
 
 
 def _take(staged: Path, path: Path, size: int) -> None:

@@ -3,14 +3,17 @@
 A part is written on this machine and uploaded when it is complete, under a unique name: readers see
 only the parts that metadata names. A commit lists the generations, and creates the metadata of the
 next one. If that exists by then, another job was faster: the commit is repeated on top of its
-generation. Nothing is ever renamed. Protocol: docs/formats/shards.md.
+generation. Nothing is ever renamed. A whole set is published as one job. Protocol:
+docs/formats/shards.md.
 """
 
 from __future__ import annotations
 
 import os
+import random
 import tempfile
 import time
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,13 +32,14 @@ from headrace.store.files.object_store import NOTHING
 from headrace.store.shards import names as naming
 from headrace.store.shards.job.directory import UNCHANGED
 from headrace.store.shards.metadata import LONGEST, Metadata, Part, encode
+from headrace.store.shards.remote_set import RemoteSet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from contextlib import AbstractContextManager
 
     from headrace.kernel.blocks import Shard
-    from headrace.store.shards.remote_set import RemoteSet
+    from headrace.store.shards.shard_set import ShardSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,3 +233,62 @@ class RemoteGeneration:
 
     def discard(self) -> None:
         """Do nothing: there is no lock, and the job removes its parts."""
+
+
+_TRIES = 100
+"""Limit on attempts to commit while other writers commit."""
+
+
+def publish(shards: ShardSet, url: str) -> str:
+    """Copy a set to an object store as its next generation there; return its metadata."""
+    shards.sources()  # raises if a part is missing or has another size
+    names = RemoteSet(url.rstrip("/"), shards.metadata.name)
+    names.store.refuse_unless_creating(naming.probe_name(names.name))
+    home = RemoteHome(names, max(names.committed(), default=0) + 1)
+    attempt = home.attempt(0)
+    try:
+        parts = _uploaded(shards, attempt)
+    except BaseException:
+        attempt.discard()
+        raise
+    try:
+        committed = _committed(shards, home, parts)
+    except UncertainCommitError:
+        raise  # readers may see the parts
+    except Exception:
+        attempt.discard()
+        raise
+    return names.store.at(names.meta(committed))
+
+
+def _committed(shards: ShardSet, home: RemoteHome, parts: list[Part]) -> int:
+    """Commit parts, after other writers; return the number of the generation."""
+    for _ in range(_TRIES):
+        generation = home.generation()
+        taken = tuple(generation.take(parts))
+        number = generation.number
+        try:
+            generation.commit(replace(shards.metadata, generation=number, parts=taken))
+        except SetLockedError:
+            time.sleep(
+                random.uniform(0.01, 0.2)
+            )  # so that two writers do not collide again
+        else:
+            return number
+    raise SetLockedError(home.names.text, "many other writers")
+
+
+def _uploaded(shards: ShardSet, attempt: RemoteAttempt) -> list[Part]:
+    """Upload the parts of a set."""
+    parts: list[Part] = []
+    numbers: Counter[str] = Counter()
+    for part in shards.metadata.parts:
+        # Parts of several generations are copied into one directory.
+        _old, *partition, file = part.path.split("/")
+        directory = "/".join(partition)
+        name = naming.part_name(numbers[directory], naming.suffix(file))
+        numbers[directory] += 1
+        inside = "/".join([*partition, name])
+        path = attempt.upload(shards.directory / part.path, inside, part.bytes)
+        parts.append(replace(part, path=path))
+    return parts
