@@ -4,7 +4,7 @@ import hypothesis.strategies as st
 from hypothesis import given
 
 import headrace
-from headrace.store.log.read import time_range, timed_rows
+from headrace.store.log.read import ranges, timed_rows
 from headrace.store.log.report.dump import dumped_log
 
 TIMES = st.lists(st.integers(0, 30), max_size=60) | st.lists(
@@ -62,14 +62,14 @@ def test_rows_and_counts(
         write(log, times, rotate_rows, sealed)
     expected = [n for log in logs for n in numbers(log, since, until)]
     lines = sum(map(len, several))
-    before = time_range._ENTRIES_AT_ONCE, timed_rows.INTERVAL
-    time_range._ENTRIES_AT_ONCE, timed_rows.INTERVAL = at_once, near
+    before = ranges._ENTRIES_AT_ONCE, timed_rows.INTERVAL
+    ranges._ENTRIES_AT_ONCE, timed_rows.INTERVAL = at_once, near
     try:
         rows = headrace.open(logs, since=since, until=until)
         check_rows(rows, expected, data)
         check_counts(rows, expected, lines, limit)
     finally:
-        time_range._ENTRIES_AT_ONCE, timed_rows.INTERVAL = before
+        ranges._ENTRIES_AT_ONCE, timed_rows.INTERVAL = before
 
 
 def check_rows(rows, expected, data):

@@ -7,8 +7,8 @@ from hypothesis import given
 
 import headrace
 from headrace.store.files.units import Between
-from headrace.store.log.read import reader, time_range
-from headrace.store.log.read.follow import Follower
+from headrace.store.log.read import ranges, reader
+from headrace.store.log.read.consumers import Follower
 from tests.examples import often
 
 TIMES = st.lists(
@@ -73,16 +73,14 @@ def test_blocks_know_their_lines(
     write(directory, times, rotate_rows, "off")
     log = reader.LogReader(directory)
     meant = Between(since, since + length)
-    before = time_range._ENTRIES_AT_ONCE, reader._ENTRIES_AT_ONCE, reader._ROWS_AT_ONCE
-    time_range._ENTRIES_AT_ONCE = at_once
+    before = ranges._ENTRIES_AT_ONCE, reader._ENTRIES_AT_ONCE, reader._ROWS_AT_ONCE
+    ranges._ENTRIES_AT_ONCE = at_once
     reader._ENTRIES_AT_ONCE, reader._ROWS_AT_ONCE = at_once * 2, at_once + 1
     try:
-        blocks = list(time_range.blocks_between(log, 1, len(times), meant))
-        first = time_range.first_between(log, 1, len(times), meant)
+        blocks = list(ranges.blocks_between(log, 1, len(times), meant))
+        first = ranges.first_between(log, 1, len(times), meant)
     finally:
-        time_range._ENTRIES_AT_ONCE, reader._ENTRIES_AT_ONCE, reader._ROWS_AT_ONCE = (
-            before
-        )
+        ranges._ENTRIES_AT_ONCE, reader._ENTRIES_AT_ONCE, reader._ROWS_AT_ONCE = before
     numbers = [number for block in blocks for number, _line in block.numbered()]
     assert numbers == [
         line for line, time in enumerate(times, 1) if since <= time < since + length

@@ -20,7 +20,7 @@ from headrace.store.files import system
 from headrace.store.files.units import Between
 from headrace.store.log.manifest import load
 from headrace.store.log.names import LogNames
-from headrace.store.log.read.follow import Follower
+from headrace.store.log.read.consumers import Follower
 from headrace.store.log.read.reader import LogReader
 
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from headrace.store.files.opened import Closing
-from headrace.store.log.read.follow import POLL, poll_forever
+from headrace.store.log.read.consumers import POLL, poll_forever
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -24,13 +24,16 @@ from headrace.store.log.names import LogNames
 from headrace.store.log.read.consumers import (
     EVERY_LINES,
     EVERY_SECONDS,
+    POLL,
     ActiveConsumer,
     Checkpoints,
+    Follower,
+    Gone,
+    poll_forever,
 )
-from headrace.store.log.read.follow import POLL, Follower, Gone, poll_forever
+from headrace.store.log.read.ranges import blocks_between, first_between
 from headrace.store.log.read.reader import LogReader, SkippedLines
 from headrace.store.log.read.sources import warn_of_uncommitted
-from headrace.store.log.read.time_range import blocks_between, first_between
 from headrace.store.log.report.check import Checked, check_log
 from headrace.store.log.report.stats import LogStats, log_stats
 from headrace.store.log.write.compaction import Compressed, packing_options

@@ -151,8 +151,8 @@ def _blocks(
 ) -> Iterator[Block]:
     from headrace.api.log.log import followed, given_up_text
     from headrace.errors import LineOutOfRangeError
-    from headrace.store.log.read.follow import poll_forever
-    from headrace.store.log.read.time_range import blocks_between
+    from headrace.store.log.read.consumers import poll_forever
+    from headrace.store.log.read.ranges import blocks_between
 
     times = between(options.since, options.until)
     first_line = _line(options.from_)
@@ -173,7 +173,7 @@ def _blocks(
 
 
 def _consumed(consuming: ActiveConsumer, options: Namespace) -> Iterator[Block]:
-    from headrace.store.log.read.follow import poll_forever
+    from headrace.store.log.read.consumers import poll_forever
 
     if not options.follow:
         yield from consuming.blocks()

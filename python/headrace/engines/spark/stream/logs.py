@@ -18,8 +18,8 @@ from headrace.errors import (
     StreamReplacedError,
 )
 from headrace.physical.fragment import Fragment
-from headrace.store.log.read.line_ranges import first_lines, first_of, pieces, stretches
 from headrace.store.log.read.partitions import find_partitions
+from headrace.store.log.read.ranges import first_lines, first_of, pieces, stretches
 from headrace.store.log.read.reader import LogReader
 from headrace.store.log.read.sources import segment_source
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headrace.engines.spark.stream.options import Budget, StreamOptions
-    from headrace.store.log.read.line_ranges import Stretch
+    from headrace.store.log.read.ranges import Stretch
 
 _TRIES = 100
 """Retries when segments are compressed or removed while a log is read."""

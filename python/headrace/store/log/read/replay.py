@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 from headrace.errors import UsageError
 from headrace.kernel.log import LogMerge
 from headrace.store.files.units import EARLIEST, LATEST, Between
+from headrace.store.log.read.ranges import blocks_between, ranges_between
 from headrace.store.log.read.reader import Block, LogReader, SkippedLines
-from headrace.store.log.read.time_range import blocks_between, ranges_between
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

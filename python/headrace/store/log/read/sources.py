@@ -29,7 +29,7 @@ from headrace.store.log.entries import committed_now
 from headrace.store.log.lock import is_locked
 from headrace.store.log.manifest import Active, Manifest, Sealed
 from headrace.store.log.names import LogNames, lost_manifest
-from headrace.store.log.read.time_range import known_span
+from headrace.store.log.read.ranges import known_span
 
 if TYPE_CHECKING:
     from headrace.kernel.log import Place

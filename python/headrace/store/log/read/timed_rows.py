@@ -13,9 +13,9 @@ from pathlib import Path
 from headrace.errors import LineOutOfRangeError
 from headrace.kernel.rows import RowBatch
 from headrace.store.files.source import Source
+from headrace.store.log.read.ranges import ranges_between
 from headrace.store.log.read.reader import LogReader
 from headrace.store.log.read.sources import gone
-from headrace.store.log.read.time_range import ranges_between
 from headrace.store.rows.demand import Capabilities, Lanes, NoKeyRows
 from headrace.store.rows.row_file import (
     BATCH_BYTES,
