@@ -252,7 +252,7 @@ def replace_file(
     """
     source, target = Path(tmp), destination(final)
     _refuse_unless_file(source, target)
-    backup = _backup_of(target)
+    backup = target.with_name(target.name + ".bak")
     remove_abandoned(target, backup)
     with unwritable_whole(target), naming(target):
         _sync(source)
@@ -341,10 +341,6 @@ def _copy(source: Path, target: Path, *, mark: bool = False) -> None:
     except BaseException:
         new.discard()
         raise
-
-
-def _backup_of(target: Path) -> Path:
-    return target.with_name(target.name + ".bak")
 
 
 def _back_up(target: Path, backup: Path) -> None:

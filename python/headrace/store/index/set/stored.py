@@ -22,17 +22,15 @@ from headrace.store.index.key import Stored
 from headrace.store.index.set.manifest import (
     FILE_NAME,
     BadManifestError,
-    Layer,
     Manifest,
     decode,
     lines_of,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from pathlib import Path
 
-    from headrace.store.index.set.manifest import CoveredPart
     from headrace.store.shards.opened_set import OpenedSet
 
 TRIES = 5
@@ -116,34 +114,24 @@ def _metas(manifest: Manifest) -> Iterator[Meta]:
     for layer, parts in manifest.layers:
         end = begins + sum(part.logical_bytes for part in parts)
         on_disk += sum(part.bytes for part in parts)
-        yield _meta(manifest, layer, parts, (begins, end, on_disk))
+        lines = lines_of(parts)
+        base_is_plain = begins == 0 or manifest.base.plain_numbers
+        yield Meta(
+            key=manifest.key,
+            mode=manifest.mode,
+            records=lines.records,
+            keys=layer.keys,
+            lines=lines,
+            plain_numbers=layer.plain_numbers and base_is_plain,
+            max_line=manifest.max_line,
+            max_depth=manifest.max_depth,
+            logical_size=end,
+            coverage_end=end,
+            hashed=begins,
+            source=source_mark(on_disk),
+            covers=begins,
+        )
         begins = end
-
-
-def _meta(
-    manifest: Manifest,
-    layer: Layer,
-    parts: Sequence[CoveredPart],
-    bounds: tuple[int, int, int],
-) -> Meta:
-    begins, end, on_disk = bounds
-    lines = lines_of(parts)
-    return Meta(
-        key=manifest.key,
-        mode=manifest.mode,
-        records=lines.records,
-        keys=layer.keys,
-        lines=lines,
-        plain_numbers=layer.plain_numbers
-        and (begins == 0 or manifest.base.plain_numbers),
-        max_line=manifest.max_line,
-        max_depth=manifest.max_depth,
-        logical_size=end,
-        coverage_end=end,
-        hashed=begins,
-        source=source_mark(on_disk),
-        covers=begins,
-    )
 
 
 def source_mark(size: int) -> SourceMark:

@@ -88,10 +88,7 @@ def full_by_now(source: Source) -> Source | None:
 
     None if it is gone or where it was.
     """
-    pinned = source.segment
-    assert pinned is not None
-    names = LogNames(Path(source.location).parent)
-    manifest = _manifest(names)
+    pinned, names, manifest = _log_of(source)
     for segment in manifest.segments:
         same = (segment.base, manifest.salt) == (pinned.base, pinned.salt)
         if same and names.file_of(segment) != Path(source.location):
@@ -101,9 +98,7 @@ def full_by_now(source: Source) -> Source | None:
 
 def is_still_there(source: Source) -> bool:
     """Whether the log still has the lines of a source."""
-    pinned = source.segment
-    assert pinned is not None
-    manifest = _manifest(LogNames(Path(source.location).parent))
+    pinned, _names, manifest = _log_of(source)
     bases = {segment.base for segment in manifest.all_segments}
     return manifest.salt == pinned.salt and pinned.base in bases
 
@@ -115,6 +110,13 @@ def gone(source: Source) -> SourceChangedError:
     first, last = segment.base + 1, segment.base + segment.rows
     reason = f"lines {first} to {last} of the log were compressed or removed since it was opened"
     return SourceChangedError(source.location, 0, reason)
+
+
+def _log_of(source: Source) -> tuple[Segment, LogNames, Manifest]:
+    """Return the segment that a source was, and the log as it is now."""
+    assert source.segment is not None
+    names = LogNames(Path(source.location).parent)
+    return source.segment, names, _manifest(names)
 
 
 def _manifest(names: LogNames) -> Manifest:

@@ -75,9 +75,10 @@ class SegmentAppender:
         self.names = names
         self._committing = committing
         self._durability = durability
-        self._manifest = manifest
+        self.manifest = manifest
+        """The manifest as it was last written."""
         self._clock = manifest.active.clock(manifest.timing.late)
-        self._segment = OpenSegment(names, self._header(manifest))
+        self._segment = OpenSegment(names, _header(manifest))
         self._known = names.manifest.stat()
         self.place = manifest.mark
         """The place after the last written line."""
@@ -95,22 +96,17 @@ class SegmentAppender:
         The clocks of two processes are compared; a clock that went back counts as zero
         seconds.
         """
-        begun = self._manifest.active.begun
+        begun = self.manifest.active.begun
         if begun is None and self.place.rows:
-            first = entry_at(self._segment.index, 0, self._manifest.salt)
+            first = entry_at(self._segment.index, 0, self.manifest.salt)
             if first is not None and not first.extracted:
                 begun = first.time
         now = _now()
         if begun is None:
-            active = replace(self._manifest.active, begun=now)
-            self._manifest = replace(self._manifest, active=active)
+            active = replace(self.manifest.active, begun=now)
+            self.manifest = replace(self.manifest, active=active)
             return 0.0
         return max(now - begun, 0) / 1000
-
-    @staticmethod
-    def _header(manifest: Manifest) -> Header:
-        active = manifest.active
-        return Header(active.file_number, active.base, manifest.salt)
 
     @property
     def unsettled(self) -> int:
@@ -136,8 +132,8 @@ class SegmentAppender:
             created = _now()
             if self.place.rows == 0:
                 self.began = time.monotonic()
-                active = replace(self._manifest.active, begun=created)
-                self._manifest = replace(self._manifest, active=active)
+                active = replace(self.manifest.active, begun=created)
+                self.manifest = replace(self.manifest, active=active)
             clock, place = self._clock.copy(), self.place
             entries, data = [], []
             for pending, count in pieces:
@@ -277,7 +273,7 @@ class SegmentAppender:
     def _refuse_other_epoch(self) -> None:
         found = manifests.load(self.names)
         epoch = None if found is None else found.epoch
-        if epoch != self._manifest.epoch:
+        if epoch != self.manifest.epoch:
             self.failure = f"the log has a later writer, of epoch {epoch}"
             raise LogFailedError(self.names.text, self.failure)
 
@@ -288,18 +284,18 @@ class SegmentAppender:
         with self._writing():
             self._refuse_changes()
             self._sync_all()
-            active = self._manifest.active.reached(self.place, self._clock)
-            following = replace(self._manifest, active=active).rotated(_now())
+            active = self.manifest.active.reached(self.place, self._clock)
+            following = replace(self.manifest, active=active).rotated(_now())
             segment = self._begun(following)
             self._segment.close()
             self._segment = segment
-            self.place = self._settled = self._manifest.mark
+            self.place = self._settled = self.manifest.mark
             self._clock.begin_file()
             self.counts.rotations += 1
 
     def _begun(self, following: Manifest) -> OpenSegment:
         """Create the files of an empty segment, and make it the last one."""
-        names, header = self.names, self._header(following)
+        names, header = self.names, _header(following)
         made: list[Path] = []
         try:
             if _is_empty(names.data(header.base)):
@@ -312,7 +308,7 @@ class SegmentAppender:
             system.calls.sync_directory(names.directory)
             segment = OpenSegment(names, header)
             try:
-                self._manifest = following.put(names)
+                self.manifest = following.put(names)
             except OSError:
                 segment.close()
                 raise
@@ -340,11 +336,6 @@ class SegmentAppender:
     # Full segments
 
     @property
-    def manifest(self) -> Manifest:
-        """The manifest as it was last written."""
-        return self._manifest
-
-    @property
     def last_bytes(self) -> int:
         """The bytes of the last segment, with its index."""
         return self.place.end + self.place.index_end
@@ -358,13 +349,13 @@ class SegmentAppender:
 
     def put(self, manifest: Manifest, what_failed: str) -> None:
         """Replace the manifest, durably."""
-        self._manifest = manifest.put(self.names)
+        self.manifest = manifest.put(self.names)
         self._make_manifest_durable(what_failed)
 
     def removed(self, bases: Collection[int]) -> None:
         """Note that the files of removed segments are gone; the next manifest says so."""
         with self._committing:
-            self._manifest = self._manifest.without_files(bases)
+            self.manifest = self.manifest.without_files(bases)
 
     def close(self) -> None:
         """Make everything durable, and record that in the manifest."""
@@ -373,10 +364,15 @@ class SegmentAppender:
                 with self._writing(_WRITTEN):
                     self._refuse_changes()
                     self._sync_all()
-                    active = self._manifest.active.reached(self.place, self._clock)
-                    replace(self._manifest, active=active).save(self.names)
+                    active = self.manifest.active.reached(self.place, self._clock)
+                    replace(self.manifest, active=active).save(self.names)
         finally:
             self._segment.close()
+
+
+def _header(manifest: Manifest) -> Header:
+    active = manifest.active
+    return Header(active.file_number, active.base, manifest.salt)
 
 
 def _now() -> int:

@@ -20,7 +20,7 @@ from headrace.store.files import system
 from headrace.store.shards import names as naming
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from headrace.store.shards.local_set import LocalSet
     from headrace.store.shards.metadata import Metadata
@@ -109,18 +109,25 @@ def remove_superseded(names: LocalSet, grace: float = GRACE) -> list[int]:
 
     `remove_dead` must have run before: all present generations are assumed to be committed.
     """
-    old: list[int] = []
     oldest_first = sorted(names.committed())
-    for older, newer in pairwise(oldest_first):
-        # The metadata of the next generation appeared when this one was superseded.
-        if time.time() - names.meta(newer).stat().st_mtime < grace:
-            break
-        old.append(older)
+    now = time.time()
+    old = superseded(
+        oldest_first, lambda each: now - names.meta(each).stat().st_mtime >= grace
+    )
     if old:
         kept = set(oldest_first) - set(old)
         # Also generations of which only parts are left, which an old one may have named.
         _remove(names, _without_metadata(names, kept) | set(old), kept)
     return old
+
+
+def superseded(oldest_first: list[int], is_old: Callable[[int], bool]) -> list[int]:
+    """Return the generations that were superseded long ago.
+
+    The metadata of the next generation appeared when a generation was superseded.
+    """
+    pairs = takewhile(lambda pair: is_old(pair[1]), pairwise(oldest_first))
+    return [older for older, _newer in pairs]
 
 
 def _remove(names: LocalSet, gone: Collection[int], kept: Collection[int]) -> None:

@@ -7,13 +7,13 @@ removed, and a blank file reserves the name of a removed generation for a day.
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from itertools import pairwise
 
 from headrace.errors import BadSetError
 from headrace.store.files.object_store import BLANK
 from headrace.store.shards import names as naming
 from headrace.store.shards.job.object_store import DAY, ORPHAN_AGE
 from headrace.store.shards.remote_set import RemoteSet
+from headrace.store.shards.vacuum.local import superseded
 
 
 def vacuum(shards: RemoteSet, grace: float) -> list[int]:
@@ -25,7 +25,7 @@ def vacuum(shards: RemoteSet, grace: float) -> list[int]:
     files = store.sizes("")
     metas = _metas(shards, files)
     whole = sorted(number for number, size in metas.items() if size > len(BLANK))
-    old = _superseded(shards, whole, grace)
+    old = superseded(whole, lambda each: _is_older(shards, shards.meta(each), grace))
     needed = _named(shards, set(whole) - set(old))
     gone: set[str] = set()
     for number in old:
@@ -51,16 +51,6 @@ def _metas(shards: RemoteSet, files: Mapping[str, int]) -> dict[int, int]:
         for file, size in files.items()
         if (found := naming.meta_file(file)) and found[0] == shards.name
     }
-
-
-def _superseded(shards: RemoteSet, oldest_first: list[int], grace: float) -> list[int]:
-    old: list[int] = []
-    for older, newer in pairwise(oldest_first):
-        # The metadata of the next generation appeared when this one was superseded.
-        if not _is_older(shards, shards.meta(newer), grace):
-            break
-        old.append(older)
-    return old
 
 
 def _named(shards: RemoteSet, numbers: Iterable[int]) -> set[str]:
