@@ -61,13 +61,8 @@ class EdgeFiles(NamedTuple):
         """The file, if it is the only one."""
         return self.sources[0] if len(self.sources) == 1 else None
 
-    def no_index(self, wanted: Wanted, fields: EdgeFields) -> KeyIndexError:
-        """Return the error that there is no graph index."""
-        if self.only is not None:
-            reverse = wanted.direction != "out"
-            options = store.build_options(fields, wanted.where, reverse=reverse)
-            location = self.only.location
-            return store.INDEXES.missing(location, wanted.where, options=options)
+    def no_index(self) -> KeyIndexError:
+        """Return the error that several files have no graph index."""
         reason = (
             f"a graph index is of one file, and the edges are in {len(self.sources)}; "
             "--engine spark uses the index of each"
@@ -120,9 +115,10 @@ class Wanted(NamedTuple):
 
 def reach_edges(edges: EdgeFiles, wanted: Wanted) -> Reach:
     """Find the best access to edges."""
-    fields = fields_of(edges.sources, wanted)
-    troubles: list[KeyIndexError] = [edges.no_index(wanted, fields)]
-    if edges.only is not None:
+    troubles: list[KeyIndexError]
+    if edges.only is None:
+        fields, troubles = fields_of(edges.sources, wanted), [edges.no_index()]
+    else:
         found = _by_index(edges.only, wanted)
         if isinstance(found, Reach):
             return found
