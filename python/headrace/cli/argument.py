@@ -14,7 +14,6 @@ from argparse import (
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from itertools import pairwise
-from keyword import iskeyword
 from math import isfinite
 from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
 
@@ -88,39 +87,6 @@ class Argument(NamedTuple):
                 return f"{self.value} [{self.value} ...]"
             case "many" | "repeated":
                 return f"[{self.value} ...]"
-
-
-class Flag(NamedTuple):
-    """A row of the table of flags."""
-
-    spelling: str
-    kind: Kind
-    help: str
-    arity: Arity = "one"
-
-    @property
-    def flags(self) -> tuple[str, ...]:
-        """The short flag, if there is one, and the long one."""
-        return tuple(word for word in self.spelling.split() if word.startswith("-"))
-
-    @property
-    def value(self) -> str:
-        """What stands for the value: a word in capitals, or choices with bars between."""
-        word = self.spelling.split()[-1]
-        return "" if word.startswith("-") else word
-
-    @property
-    def name(self) -> str:
-        """The attribute of the parsed options.
-
-        >>> (
-        ...     Flag("-n --limit N", "number", "").name,
-        ...     Flag("--from LINE", "line", "").name,
-        ... )
-        ('limit', 'from_')
-        """
-        name = self.flags[-1].removeprefix("--").replace("-", "_")
-        return f"{name}_" if iskeyword(name) else name
 
 
 ROWS = re.compile(r"(-?\d+)|(-?\d+)?:(-?\d+)?")

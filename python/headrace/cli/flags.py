@@ -6,119 +6,140 @@ set a default; type and meaning are those of the table.
 
 from __future__ import annotations
 
-from headrace.cli.argument import Argument, Flag
+from keyword import iskeyword
 
-FLAGS: tuple[Flag, ...] = (
+from headrace.cli.argument import Argument, Arity, Kind
+
+
+def _row(spelling: str, kind: Kind, text: str, arity: Arity = "one") -> Argument:
+    """Return a row of the table.
+
+    >>> (
+    ...     _row("-n --limit N", "number", "").spelling,
+    ...     _row("--from LINE", "line", "").name,
+    ... )
+    ('-n, --limit N', 'from_')
+    """
+    flags = tuple(word for word in spelling.split() if word.startswith("-"))
+    value = spelling.removeprefix(" ".join(flags)).strip()
+    name = flags[-1].removeprefix("--").replace("-", "_")
+    row = Argument(f"{name}_" if iskeyword(name) else name, kind, text, flags)
+    if kind == "choice":
+        return row._replace(choices=tuple(value.split("|")), arity=arity)
+    return row._replace(metavar=value, arity=arity)
+
+
+FLAGS: tuple[Argument, ...] = (
     # Every command.
-    Flag("--events text|json", "choice", "format of messages on standard error"),
-    Flag("--progress", "switch", "show progress"),
-    Flag("--no-progress", "switch", "show no progress"),
-    Flag("-q --quiet", "switch", "show no progress and no warnings"),
-    Flag("-h --help", "switch", "show this help and exit"),
+    _row("--events text|json", "choice", "format of messages on standard error"),
+    _row("--progress", "switch", "show progress"),
+    _row("--no-progress", "switch", "show no progress"),
+    _row("-q --quiet", "switch", "show no progress and no warnings"),
+    _row("-h --help", "switch", "show this help and exit"),
     # Reading rows.
-    Flag(
+    _row(
         "--stats",
         "switch",
         "after the work, print on standard error how many rows were read, and of which kinds",
     ),
-    Flag("--strict", "switch", "fail if a row is bad or too long"),
-    Flag(
+    _row("--strict", "switch", "fail if a row is bad or too long"),
+    _row(
         "--on-error abort|skip|collect",
         "choice",
         "what to do with a bad row: end the command (abort), leave it out (skip), or also "
         "report it (collect)",
     ),
-    Flag(
+    _row(
         "--errors FILE", "file", "write bad rows to this file, a JSON object for each"
     ),
-    Flag("--max-line SIZE", "size", "a longer row is a bad row, and is not read"),
-    Flag(
+    _row("--max-line SIZE", "size", "a longer row is a bad row, and is not read"),
+    _row(
         "--max-ratio N",
         "number",
         "refuse compressed data, from 256 MiB on, that is over this many times its size",
     ),
-    Flag(
+    _row(
         "--max-decoded SIZE",
         "size",
         "refuse compressed data that is longer than this when decoded",
     ),
-    Flag("-n --limit N", "number", "print at most this many rows"),
-    Flag(
+    _row("-n --limit N", "number", "print at most this many rows"),
+    _row(
         "--since TIME",
         "time",
         "only lines with this time or a later one: 2026-01-31T12:00:00Z (UTC if it names no "
         "zone), milliseconds since 1970, now, or -15m for 15 minutes ago",
     ),
-    Flag("--until TIME", "time", "only lines with an earlier time"),
-    Flag("-f --follow", "switch", "go on with rows that are appended"),
-    Flag(
+    _row("--until TIME", "time", "only lines with an earlier time"),
+    _row("-f --follow", "switch", "go on with rows that are appended"),
+    _row(
         "-F --wait",
         "switch",
         "follow, and wait for the file if it does not exist yet",
     ),
-    Flag("--poll SECONDS", "seconds", "how often to look for new rows"),
-    Flag("--per-file", "switch", "print each file's count, a tab and its path"),
+    _row("--poll SECONDS", "seconds", "how often to look for new rows"),
+    _row("--per-file", "switch", "print each file's count, a tab and its path"),
     # Output.
-    Flag("-o --out PATH", "file", "write to this file or directory"),
-    Flag(
+    _row("-o --out PATH", "file", "write to this file or directory"),
+    _row(
         "--format ndjson|json|raw|table|csv|tsv|parquet|tree|dot|mermaid",
         "choice",
         "form of the output",
     ),
-    Flag("-r --raw", "switch", "the same as --format raw"),
-    Flag("--tsv", "switch", "the same as --format tsv"),
-    Flag("--json", "switch", "print JSON instead of text"),
-    Flag(
+    _row("-r --raw", "switch", "the same as --format raw"),
+    _row("--tsv", "switch", "the same as --format tsv"),
+    _row("--json", "switch", "print JSON instead of text"),
+    _row(
         "--prometheus",
         "switch",
         "print metrics in the text format of Prometheus instead of text",
     ),
-    Flag("--explain", "switch", "print the plan and end, without reading rows"),
-    Flag(
+    _row("--explain", "switch", "print the plan and end, without reading rows"),
+    _row(
         "--analyze",
         "switch",
         "with --explain, run the query, and print the rows, bytes and seconds of each step "
         "of the plan instead of the answers",
     ),
-    Flag("--force", "switch", "replace what is there, even if it is something else"),
-    Flag("--dry-run", "switch", "change nothing, only print what would change"),
+    _row("--force", "switch", "replace what is there, even if it is something else"),
+    _row("--dry-run", "switch", "change nothing, only print what would change"),
     # Indexes.
-    Flag(
+    _row(
         "--on FIELD[,FIELD...]",
         "fields",
         "the field of the key, or several fields with commas between them",
     ),
-    Flag("--graph", "switch", "the graph index of FILE, not a key index"),
-    Flag("--from-field FIELD", "text", "the field of the node that an edge comes from"),
-    Flag("--pred-field FIELD", "text", "the field of the predicate of an edge"),
-    Flag("--to-field FIELD", "text", "the field of the node that an edge goes to"),
-    Flag("--incoming", "switch", "index incoming edges too, not only outgoing ones"),
-    Flag("--index FILE", "file", "the index file"),
-    Flag(
+    _row("--graph", "switch", "the graph index of FILE, not a key index"),
+    _row("--from-field FIELD", "text", "the field of the node that an edge comes from"),
+    _row("--pred-field FIELD", "text", "the field of the predicate of an edge"),
+    _row("--to-field FIELD", "text", "the field of the node that an edge goes to"),
+    _row("--incoming", "switch", "index incoming edges too, not only outgoing ones"),
+    _row("--index FILE", "file", "the index file"),
+    _row(
         "--index-dir DIR",
         "directory",
         "directory of index files and checkpoints, instead of beside the data",
     ),
-    Flag("--no-index", "switch", "neither read nor write index files and checkpoints"),
-    Flag(
+    _row("--no-index", "switch", "neither read nor write index files and checkpoints"),
+    _row(
         "--require-index",
         "switch",
         "fail if no index can be used, instead of scanning",
     ),
-    Flag("--index-version 1|2", "choice", "version of the index format to write"),
-    Flag(
+    _row("--index-version 1|2", "choice", "version of the index format to write"),
+    _row(
         "--mode multi|unique",
         "choice",
         "whether several rows may have one key (multi) or none may (unique)",
     ),
-    Flag("--compact", "switch", "the same as --index-version 2: about 6 bytes a row"),
-    Flag(
+    _row("--compact", "switch", "the same as --index-version 2: about 6 bytes a row"),
+    _row(
         "--full", "switch", "build the index again, with the options it was built with"
     ),
-    Flag("--deep", "switch", "compare every row too"),
-    Flag("--memory SIZE", "size", "how much memory to use"),
-    Flag("--threads N", "number", "how many threads to use; the output is the same"),
-    Flag(
+    _row("--deep", "switch", "compare every row too"),
+    _row("--memory SIZE", "size", "how much memory to use"),
+    _row("--threads N", "number", "how many threads to use; the output is the same"),
+    _row(
         "--eq VALUE[,VALUE...]",
         "text",
         "keys, with commas between them. A key matches texts and numbers, however they are "
@@ -126,333 +147,333 @@ FLAGS: tuple[Flag, ...] = (
         "value for each field, or a JSON array of them",
         "repeated",
     ),
-    Flag("--eq-raw VALUE", "text", "a key as it is, commas too", "repeated"),
-    Flag(
+    _row("--eq-raw VALUE", "text", "a key as it is, commas too", "repeated"),
+    _row(
         "--eq-json JSON",
         "text",
         'a key as JSON: 1 is the number, "1" the text',
         "repeated",
     ),
-    Flag("--stdin", "switch", "read keys from standard input, one a line, as --eq-raw"),
-    Flag("--json-keys", "switch", "read the keys of --stdin as --eq-json"),
-    Flag(
+    _row("--stdin", "switch", "read keys from standard input, one a line, as --eq-raw"),
+    _row("--json-keys", "switch", "read the keys of --stdin as --eq-json"),
+    _row(
         "--typed",
         "switch",
         "keys of --eq, --eq-raw and --stdin match texts only, not numbers",
     ),
-    Flag("--require-match", "switch", "fail if nothing is found"),
-    Flag(
+    _row("--require-match", "switch", "fail if nothing is found"),
+    _row(
         "--auto-rebuild",
         "switch",
         "build an index that is missing, damaged or outdated, then use it",
     ),
     # Joins.
-    Flag(
+    _row(
         "--left-on FIELD[,FIELD...]",
         "fields",
         "the key on the left side, if its name differs",
     ),
-    Flag(
+    _row(
         "--right-on FIELD[,FIELD...]",
         "fields",
         "the key on the right side, if its name differs",
     ),
-    Flag(
+    _row(
         "--how inner|left",
         "choice",
         "what to do with a left row without a match: leave it out (inner), or print it as it "
         "is (left)",
     ),
-    Flag(
+    _row(
         "--target FIELD",
         "text",
         "print one row for each left row, with all its matches as an array in this field",
     ),
-    Flag(
+    _row(
         "--pick FIELD[,FIELD...]",
         "fields",
         "take only these fields of right rows; may be repeated",
         "repeated",
     ),
-    Flag("--prefix TEXT", "text", "put this before the names of right fields"),
-    Flag(
+    _row("--prefix TEXT", "text", "put this before the names of right fields"),
+    _row(
         "--indicator FIELD",
         "text",
         'add this field: "both", or "left_only" where there is no match',
     ),
-    Flag(
+    _row(
         "--text-keys",
         "switch",
         'compare keys as text: the number 1 equals the text "1"',
     ),
-    Flag("--right-index FILE", "file", "find right rows with this key index"),
+    _row("--right-index FILE", "file", "find right rows with this key index"),
     # Graphs.
-    Flag(
+    _row(
         "--edges FILE",
         "file",
         "the edges: a file, compressed or not, with one edge in each row; or a set of "
         "shards, a directory, a log or a pattern; may be repeated",
         "repeated",
     ),
-    Flag(
+    _row(
         "--pred PRED[,PRED...]",
         "text",
         "follow only edges with one of these predicates; may be repeated",
         "repeated",
     ),
-    Flag(
+    _row(
         "--pred-raw PRED",
         "text",
         "follow edges with this predicate, commas and all; may be repeated",
         "repeated",
     ),
-    Flag(
+    _row(
         "--direction out|in|both",
         "choice",
         "follow edges forwards, backwards, or both ways",
     ),
-    Flag("--hops N", "number", "follow at most this many edges from a start node"),
-    Flag("--seed ID", "text", "a start node; may be repeated", "repeated"),
-    Flag(
+    _row("--hops N", "number", "follow at most this many edges from a start node"),
+    _row("--seed ID", "text", "a start node; may be repeated", "repeated"),
+    _row(
         "--seed-field FIELD",
         "text",
         "take start nodes from this field of the rows on standard input",
     ),
-    Flag(
+    _row(
         "--emit-edges",
         "switch",
         "print the edges that are followed too, each before the node it leads to",
     ),
-    Flag(
+    _row(
         "--tree",
         "switch",
         "print only the edges that lead to a node for the first time",
     ),
-    Flag("--most-edges N", "number", "follow at most this many edges of each node"),
-    Flag(
+    _row("--most-edges N", "number", "follow at most this many edges of each node"),
+    _row(
         "--per-seed",
         "switch",
         "walk from each start node separately, as it arrives, and name it in each line",
     ),
     # Queries.
-    Flag("--query-file FILE", "file", "read the query from this file, UTF-8 text"),
-    Flag(
+    _row("--query-file FILE", "file", "read the query from this file, UTF-8 text"),
+    _row(
         "--arg NAME=TEXT",
         "assigned",
         "define $NAME as this text in the query; may be repeated",
         "repeated",
     ),
-    Flag(
+    _row(
         "--argjson NAME=JSON",
         "assigned",
         "define $NAME as this JSON value in the query; may be repeated",
         "repeated",
     ),
-    Flag(
+    _row(
         "--name NAME=FILE",
         "named",
         "the rows of another file, as @NAME in the query; may be repeated",
         "repeated",
     ),
-    Flag(
+    _row(
         "--allow-env",
         "switch",
         'let the query read environment variables, as in env("HOME")',
     ),
-    Flag("--where EXPR", "text", "query only rows for which this expression is truthy"),
-    Flag(
+    _row("--where EXPR", "text", "query only rows for which this expression is truthy"),
+    _row(
         "--matches",
         "switch",
         "print the rows for which the answer is truthy, as they are",
     ),
-    Flag(
+    _row(
         "--stream",
         "switch",
         "run the query once over all rows: $ is the array of them",
     ),
-    Flag("--reverse", "switch", "read from the last row to the first"),
-    Flag(
+    _row("--reverse", "switch", "read from the last row to the first"),
+    _row(
         "--distinct-by KEY", "text", "query only the first row of each key that is read"
     ),
-    Flag(
+    _row(
         "--lines", "switch", "print each element of an array about all rows on a line"
     ),
-    Flag("--array", "switch", "print the elements about all rows as one array"),
-    Flag("--nulls drop|emit", "choice", "what to do with an answer that is null"),
-    Flag("--max-depth N", "number", "how deep values may be nested, up to 1000"),
-    Flag("--frame SEP", "text", "lines are a key, this separator and JSON"),
-    Flag(
+    _row("--array", "switch", "print the elements about all rows as one array"),
+    _row("--nulls drop|emit", "choice", "what to do with an answer that is null"),
+    _row("--max-depth N", "number", "how deep values may be nested, up to 1000"),
+    _row("--frame SEP", "text", "lines are a key, this separator and JSON"),
+    _row(
         "--null-payload skip|keep|error",
         "choice",
         "what to do with a framed line whose JSON is null",
     ),
-    Flag(
+    _row(
         "--no-lanes",
         "switch",
         "parse all fields of a row, not only those the query reads; the answers are the same",
     ),
-    Flag(
+    _row(
         "--strict-types",
         "switch",
         "fail if an operation gets a value of the wrong type, such as a field of a number; "
         "null stays null",
     ),
     # Engines.
-    Flag(
+    _row(
         "--engine local|spark",
         "choice",
         "where the work runs: in this process (local), or in tasks of Spark; the output is "
         "the same",
     ),
-    Flag(
+    _row(
         "--master URL", "text", "where Spark's tasks run; local[*,4] is all cores here"
     ),
-    Flag(
+    _row(
         "--partition-bytes SIZE",
         "size",
         "how many bytes of files a task of Spark reads",
     ),
     # Compressed files and sets of shards.
-    Flag("--codec zstd|gzip|none", "choice", "how to compress"),
-    Flag("--level N", "level", "how hard to compress: gzip 0 to 9, zstd -7 to 22"),
-    Flag(
+    _row("--codec zstd|gzip|none", "choice", "how to compress"),
+    _row("--level N", "level", "how hard to compress: gzip 0 to 9, zstd -7 to 22"),
+    _row(
         "--block-bytes SIZE",
         "size",
         "bytes of rows that are compressed together: smaller for faster single rows, larger "
         "for smaller files",
     ),
-    Flag("--max-bytes SIZE", "size", "largest size of a file, compressed"),
-    Flag("--max-records N", "number", "most rows in a file"),
-    Flag("--max-logical-bytes SIZE", "size", "largest size of a file, decompressed"),
-    Flag("--set-name NAME", "text", "the name of the set"),
-    Flag(
+    _row("--max-bytes SIZE", "size", "largest size of a file, compressed"),
+    _row("--max-records N", "number", "most rows in a file"),
+    _row("--max-logical-bytes SIZE", "size", "largest size of a file, decompressed"),
+    _row("--set-name NAME", "text", "the name of the set"),
+    _row(
         "--partition-by KEY",
         "text",
         "write a directory KEY=value for each value of this field, such as user.country",
     ),
-    Flag(
+    _row(
         "--grace AGE", "duration", "leave files as they are for this long, such as 7d"
     ),
-    Flag(
+    _row(
         "--allow-empty",
         "switch",
         "allow a set without rows to replace one that has rows",
     ),
-    Flag(
+    _row(
         "--trusted",
         "switch",
         "do not check that rows are JSON: faster, for data known to be good",
     ),
-    Flag("--keep-backup", "switch", "keep the file that is replaced, as FILE.bak"),
-    Flag(
+    _row("--keep-backup", "switch", "keep the file that is replaced, as FILE.bak"),
+    _row(
         "--keep-arrays",
         "switch",
         "print an outermost array as one line, not as a line for each element",
     ),
     # Logs.
-    Flag("--from [NAME=]LINE", "line", "begin with this line", "repeated"),
-    Flag("--to LINE", "line", "end with this line"),
-    Flag("--ack", "switch", "print ACK n when n records are in the log"),
-    Flag(
+    _row("--from [NAME=]LINE", "line", "begin with this line", "repeated"),
+    _row("--to LINE", "line", "end with this line"),
+    _row("--ack", "switch", "print ACK n when n records are in the log"),
+    _row(
         "--durability always|data|interval|os",
         "choice",
         "what a record in the log has survived",
     ),
-    Flag(
+    _row(
         "--time EXPR",
         "text",
         "an expression for the time of a record, such as $.E: milliseconds since 1970, or a "
         "text in ISO 8601",
     ),
-    Flag(
+    _row(
         "--monotonic strict|off|N",
         "text",
         "whether times may go back: never (strict), by at most N milliseconds, or by any "
         "amount (off). A time that goes back further is replaced by the time of writing; "
         "except with off, no time is earlier than that of the line before",
     ),
-    Flag("--rotate-bytes SIZE", "size", "largest size of a segment"),
-    Flag("--rotate-rows N", "number", "most records in a segment"),
-    Flag(
+    _row("--rotate-bytes SIZE", "size", "largest size of a segment"),
+    _row("--rotate-rows N", "number", "most records in a segment"),
+    _row(
         "--rotate-seconds SECONDS",
         "seconds",
         "begin a new segment when the first record of this one is this old",
     ),
-    Flag("--max-record SIZE", "size", "refuse records longer than this"),
-    Flag(
+    _row("--max-record SIZE", "size", "refuse records longer than this"),
+    _row(
         "--metrics FILE",
         "file",
         "write counters and latencies to this file for Prometheus, every 5 seconds",
     ),
-    Flag(
+    _row(
         "--retain-bytes SIZE",
         "size",
         "remove the oldest segments until the log, with its indexes, is no larger",
     ),
-    Flag(
+    _row(
         "--retain-age AGE",
         "duration",
         "remove segments whose last record is older, such as 7d",
     ),
-    Flag(
+    _row(
         "--before-line LINE",
         "number",
         "remove segments all of whose lines are before this one",
     ),
-    Flag(
+    _row(
         "--tail auto|keep|strict",
         "choice",
         "what to do with bytes that a crash left at the end and that are no record: move "
         "them to quarantine/ (auto), leave them (keep), or fail (strict)",
     ),
-    Flag("--repair", "switch", "give up lines that are lost or damaged"),
-    Flag(
+    _row("--repair", "switch", "give up lines that are lost or damaged"),
+    _row(
         "--accept-loss",
         "switch",
         "update the backup even if it has lines that the log has lost; they are removed",
     ),
-    Flag(
+    _row(
         "--consumer NAME",
         "text",
         "go on where this consumer stopped, and save its position",
     ),
-    Flag(
+    _row(
         "--gone error|skip",
         "choice",
         "what to do if retention removed lines before a consumer or -f read them: fail "
         "(error), or warn and go on (skip)",
     ),
-    Flag(
+    _row(
         "--set NAME=LINE",
         "text",
         "create or move a consumer: it has read up to this line, 0 for none; may be repeated",
         "repeated",
     ),
-    Flag("--remove NAME", "text", "remove a consumer; may be repeated", "repeated"),
-    Flag(
+    _row("--remove NAME", "text", "remove a consumer; may be repeated", "repeated"),
+    _row(
         "--keep-plain N",
         "number",
         "leave this many of the last full segments uncompressed",
     ),
-    Flag(
+    _row(
         "--speed N|max",
         "text",
         "how many times faster than the recorded times to play",
     ),
-    Flag(
+    _row(
         "--tag",
         "switch",
         "print objects of partition, line, time (milliseconds) and record",
     ),
     # Pipelines and the demo.
-    Flag("--fresh", "switch", "run all passes again, even those that are up to date"),
-    Flag(
+    _row("--fresh", "switch", "run all passes again, even those that are up to date"),
+    _row(
         "--lineage FILE",
         "file",
         "append what is read and written to this file, as events of OpenLineage",
     ),
-    Flag("--rows N", "number", "how many lines of events to write"),
-    Flag("--no-spark", "switch", "run no step that needs Spark"),
+    _row("--rows N", "number", "how many lines of events to write"),
+    _row("--no-spark", "switch", "run no step that needs Spark"),
 )
 
 _BY_NAME = {each.flags[-1]: each for each in FLAGS}
@@ -478,17 +499,7 @@ def flag(
     text = "; ".join(filter(None, (row.help, more)))
     if without := otherwise or default:
         text = f"{text} [default: {without}]"
-    offered = tuple(row.value.split("|")) if row.kind == "choice" else ()
-    return Argument(
-        row.name,
-        row.kind,
-        text,
-        row.flags,
-        metavar="" if offered else row.value,
-        choices=choices or offered,
-        default=default,
-        arity=row.arity,
-    )
+    return row._replace(help=text, choices=choices or row.choices, default=default)
 
 
 COMMON = (

@@ -65,8 +65,7 @@ def run(options: Namespace, console: Console) -> int:
     )
     try:
         with (
-            console.progress() as report,
-            watching(conversion.sources, report, lambda: conversion.bytes_read),
+            watching(console, conversion.sources, lambda: conversion.bytes_read),
             ending_cleanly(),
         ):
             if to_file:

@@ -132,20 +132,16 @@ def _index(options: Namespace) -> Literal[False] | str | None:
 def _print(
     joined: JoinResult, dataset: Dataset[bytes], options: Namespace, console: Console
 ) -> None:
-    from contextlib import ExitStack
-
     from headrace.cli.io.inputs import watching
     from headrace.cli.io.results import say_bad
 
-    with ExitStack() as stack:
-        stack.enter_context(ending_cleanly())
-        report = stack.enter_context(console.progress())
-        sources = (*dataset.sources, *joined.right.sources)
+    sources = (*dataset.sources, *joined.right.sources)
 
-        def done() -> int:
-            return joined.run.bytes_done()
+    def bytes_done() -> int:
+        # Each reading of the rows is another run.
+        return joined.run.bytes_done()
 
-        stack.enter_context(watching(sources, report, done))
+    with ending_cleanly(), watching(console, sources, bytes_done):
         for lines in joined.lines():
             console.write(lines)
     stats = joined.stats

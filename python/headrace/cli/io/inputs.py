@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from headrace.api.dataset import Batch, Dataset
-    from headrace.cli.console import Console, Progress
+    from headrace.cli.console import Console
 
 MOST_HELD = 100_000
 """Rows from the end of a file that are read into memory."""
@@ -97,11 +97,7 @@ def print_rows(
     with open_dataset(options, files) as dataset:
         console.live = any(source.is_pipe for source in dataset.sources)
         try:
-            done = dataset.bytes_read
-            with (
-                console.progress() as report,
-                watching(dataset.sources, report, done),
-            ):
+            with watching(console, dataset.sources, dataset.bytes_read):
                 for batch in choose(dataset):
                     account.add(batch)
                     console.write(batch.rows.lines())
@@ -120,9 +116,9 @@ def last_rows(dataset: Dataset[bytes], count: int) -> Iterable[Batch]:
 
 @contextmanager
 def watching(
-    sources: Sequence[Source], report: Progress, bytes_done: Callable[[], int]
+    console: Console, sources: Sequence[Source], bytes_done: Callable[[], int]
 ) -> Iterator[None]:
-    """Report how much is read, in another thread: the one that waits for a row cannot."""
+    """Show how much is read, in another thread: the one that waits for a row cannot."""
     total = total_size(sources)
     done = threading.Event()
 
@@ -132,10 +128,11 @@ def watching(
             while not done.wait(BAR_EVERY):
                 report(bytes_done(), total)
 
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    try:
-        yield
-    finally:
-        done.set()
-        watcher.join()
+    with console.progress() as report:
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        try:
+            yield
+        finally:
+            done.set()
+            watcher.join()

@@ -102,11 +102,7 @@ def deliver(
         # Each reading of the answers is another run.
         return result.report.bytes_done()
 
-    with (
-        console.progress() as report,
-        watching(dataset.sources, report, bytes_done),
-        ending_cleanly(),
-    ):
+    with watching(console, dataset.sources, bytes_done), ending_cleanly():
         if options.out in (None, STDOUT):
             for piece in result.formatted(chosen.name, width=console.width):
                 console.write(piece)

@@ -73,8 +73,8 @@ def run(options: Namespace, console: Console) -> int:
         raise UsageError("name the directory of the set: --out DIR")
     with ExitStack() as stack:
         dataset = stack.enter_context(open_dataset(options, files(options)))
-        report = stack.enter_context(console.progress())
-        stack.enter_context(watching(dataset.sources, report, dataset.bytes_read))
+        watch = watching(console, dataset.sources, dataset.bytes_read)
+        stack.enter_context(watch)
         stack.enter_context(ending_cleanly())
         chosen = policy(options)
         refused = None
