@@ -51,7 +51,7 @@ def kept(to: Path, stdout: bytes = b"") -> Outcome:
 def headrace_decoded(folder: str, threads: int, to: str) -> Outcome:
     """Decode all parts with `threads` threads."""
     from headrace.kernel.rows import Decoding
-    from headrace.store.files.decoded import decoded
+    from headrace.store.files.opened import decoded
     from headrace.store.files.source import expand
 
     with Path(to).open("wb", buffering=0) as file, Meter() as meter:

@@ -38,7 +38,7 @@ def written_rows(path: str, codec: str, threads: int) -> Outcome:
 def decoded_rows(folder: str, threads: int) -> Outcome:
     """Count the newlines in what a set decodes to."""
     from headrace.kernel.rows import Decoding
-    from headrace.store.files.decoded import decoded
+    from headrace.store.files.opened import decoded
     from headrace.store.files.source import expand
 
     with Meter() as meter:

@@ -11,7 +11,7 @@ from headrace.engines.query.options import BadRow, OnError
 from headrace.engines.rows.rejected import reporting
 from headrace.errors import BadRowError, UsageError
 from headrace.kernel.values import MAX_DEPTH, ValueSplitter
-from headrace.store.files.decoded import decoded
+from headrace.store.files.opened import decoded
 from headrace.store.files.source import Source, SourceSpec, expand
 from headrace.store.files.units import parse_size
 

@@ -23,7 +23,7 @@ from headrace.store.files.atomic import (
     replace_file,
     temporary_name,
 )
-from headrace.store.files.decoded import decoded
+from headrace.store.files.opened import decoded
 from headrace.store.files.source import Source, expand
 from headrace.store.log.names import is_segment
 from headrace.store.rows.checkpoints import SUFFIX, is_foreign

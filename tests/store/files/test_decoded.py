@@ -6,7 +6,7 @@ import pytest
 
 from headrace.errors import DamagedBlockError, HeadraceWarning
 from headrace.kernel.rows import Decoding
-from headrace.store.files.decoded import decoded
+from headrace.store.files.opened import decoded
 from headrace.store.files.source import expand
 from tests.reference.blocks import (
     anywhere,

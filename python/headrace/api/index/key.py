@@ -346,7 +346,7 @@ class KeyIndex(Closing):
         """Whether the index is that of the file as it is now."""
         if self._usable is None:
             return False
-        now = self._subject.now()
+        now = subject_of(self._subject.location)
         try:
             _, found = now.fitting(self._usable.stored, now.open())
         except KeyIndexError:

@@ -184,13 +184,13 @@ def update(
     where, how, engine = place_wanted(options), scan_of(options), engine_of(options)
     full = options.get("full", False)
     if isinstance(subject, SetSubject):
-        return _updated_set(subject.shards, fields, where, how, engine, full=full)
+        return _updated_set(subject.indexed, fields, where, how, engine, full=full)
     if engine != Engine():
         raise UsageError(
             f"{subject.location}: new rows of a file are read by this process; the "
             "engine, its master or session and partition_bytes are for sets"
         )
-    one = subject.source
+    one = subject.indexed
     return update_index(_kind(one, fields, where, how), one, full=full)
 
 
@@ -228,9 +228,9 @@ def compact(
     subject, fields = subject_of(source), maybe_fields(on)
     where = place_wanted(options)
     if isinstance(subject, SetSubject):
-        return set_index.compact(subject.shards, fields, where)
-    kind = _kind(subject.source, fields, where, ScanOptions())
-    return compact_index(kind, subject.source)
+        return set_index.compact(subject.indexed, fields, where)
+    kind = _kind(subject.indexed, fields, where, ScanOptions())
+    return compact_index(kind, subject.indexed)
 
 
 def _kind(
@@ -271,7 +271,7 @@ def check(
     progress = options.get("progress", no_progress)
     if isinstance(subject, SetSubject):
         return set_index.check(
-            subject.shards, fields, where, deep=deep, progress=progress
+            subject.indexed, fields, where, deep=deep, progress=progress
         )
 
     def differs(stored: store.Stored, opened: OpenedFile) -> str | None:
@@ -282,7 +282,7 @@ def check(
             same = stored.index.is_of_all(keys.runs, opened.data)
         return None if same else "its rows are not those of the file"
 
-    one = subject.source
+    one = subject.indexed
     found = store.INDEXES.required(one.location, where, fields)
     return check_index(found, one, _counts, differs if deep else None)
 
@@ -298,8 +298,8 @@ def stats(
     subject, fields = subject_of(source), maybe_fields(on)
     where = place_wanted(options)
     if isinstance(subject, SetSubject):
-        return set_index.stats(subject.shards, fields, where, _described)
-    one = subject.source
+        return set_index.stats(subject.indexed, fields, where, _described)
+    one = subject.indexed
     found = store.INDEXES.required(one.location, where, fields)
     return file_index_stats(found, one, "key", _described, _counts)
 

@@ -21,8 +21,7 @@ from headrace.errors import (
 from headrace.kernel.checksum import digest
 from headrace.kernel.rows import Decoding, reading
 from headrace.kernel.values import MAX_DEPTH
-from headrace.store.files.decoded import decoded
-from headrace.store.files.opened import Keeping, OpenedFile
+from headrace.store.files.opened import Keeping, OpenedFile, decoded
 from headrace.store.files.units import parse_size
 from headrace.store.rows.row_file import RowOptions
 from headrace.store.shards import shard_set as store

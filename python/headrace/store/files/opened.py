@@ -15,7 +15,7 @@ import warnings
 import weakref
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol, Self, TypeVar
 
@@ -30,6 +30,7 @@ from headrace.errors import (
 from headrace.kernel.rows import (
     END,
     BlockTable,
+    Decoded,
     Decoding,
     File,
     Reader,
@@ -419,3 +420,46 @@ class Closing(ABC):
 
     def __exit__(self, *_error: object) -> None:
         self.close()
+
+
+def decoded(
+    source: Source,
+    keeping: Keeping = Keeping(),  # noqa: B008, frozen
+    decoding: Decoding = Decoding(),  # noqa: B008, frozen
+) -> Iterator[bytes]:
+    """Yield the decoded bytes of a file or a pipe in order, in pieces."""
+    if source.is_pipe:
+        reader, codec = open_pipe(source)
+        native = Decoded(reader, codec, size=END, decoding=decoding)
+        yield from _pieces(source.location, native, None)
+        return
+    given = 0
+    try:
+        for piece in _of_file(OpenedFile(source, keeping, decoding)):
+            given += len(piece)
+            yield piece
+    except UnusableTableError as error:
+        # Decoding in order yields the same bytes first, so skip what was already yielded.
+        source = read_in_order(source, error)
+        for piece in _of_file(OpenedFile(source, keeping, decoding)):
+            if rest := piece[given:]:
+                yield rest
+            given = max(given - len(piece), 0)
+
+
+def _of_file(opened: OpenedFile) -> Iterator[bytes]:
+    native = Decoded(
+        opened.data, opened.codec, size=opened.size, decoding=opened.decoding
+    )
+    return _pieces(opened.path, native, opened)
+
+
+def _pieces(path: str, native: Decoded, opened: OpenedFile | None) -> Iterator[bytes]:
+    while True:
+        with reading(path):
+            piece = native.read()
+        if opened is not None:
+            opened.check()
+        if not piece:
+            return
+        yield piece

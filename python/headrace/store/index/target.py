@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, ClassVar, TypeAlias, cast
 
 from headrace.errors import HeadraceError, UsageError
 from headrace.store.files.opened import OpenedFile
@@ -21,10 +21,8 @@ from headrace.store.shards.shard_set import ShardSet
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headrace.store.index.catalog import Catalog
     from headrace.store.index.file import Freshness
     from headrace.store.index.key import Stored
-    from headrace.store.index.set.stored import SetStored
 
 Indexed: TypeAlias = "str | os.PathLike[str] | Source | ShardSet"
 """How a caller names the subject of a key index."""
@@ -34,74 +32,50 @@ Indexed: TypeAlias = "str | os.PathLike[str] | Source | ShardSet"
 class FileSubject:
     """A file, whose index lies beside it."""
 
-    source: Source
-
-    @property
-    def indexed(self) -> Source:
-        """The file or set."""
-        return self.source
+    indexed: Source
+    indexes: ClassVar = key.INDEXES
+    """The files of its indexes."""
 
     @property
     def location(self) -> str:
         """Its name in messages."""
-        return self.source.location
+        return self.indexed.location
 
     @property
     def size(self) -> int:
         """The bytes that are read to build an index."""
-        return self.source.size
+        return self.indexed.size
 
     def open(self) -> OpenedFile:
         """Open it."""
-        return OpenedFile(self.source)
-
-    def now(self) -> FileSubject:
-        """Pin its present state."""
-        return FileSubject(one_source(self.location))
-
-    @property
-    def indexes(self) -> Catalog[Stored]:
-        """The files of its indexes."""
-        return key.INDEXES
+        return OpenedFile(self.indexed)
 
     def fitting(self, stored: Stored, opened: OpenedFile) -> tuple[Stored, Freshness]:
         """Compare it with the subject that its index was built from."""
-        return file.fitting(stored, self.source, opened)
+        return file.fitting(stored, self.indexed, opened)
 
 
 @dataclass(frozen=True, slots=True)
 class SetSubject:
     """A set, whose index is a directory beside it."""
 
-    shards: ShardSet
-
-    @property
-    def indexed(self) -> ShardSet:
-        """The file or set."""
-        return self.shards
+    indexed: ShardSet
+    indexes: ClassVar = set_index.INDEXES
+    """The files of its indexes."""
 
     @property
     def location(self) -> str:
         """Its name in messages."""
-        return self.shards.path
+        return self.indexed.path
 
     @property
     def size(self) -> int:
         """The bytes that are read to build an index."""
-        return self.shards.metadata.total_logical_bytes
+        return self.indexed.metadata.total_logical_bytes
 
     def open(self) -> OpenedSet:
         """Open it."""
-        return open_set(self.shards)
-
-    def now(self) -> SetSubject:
-        """Pin its present state."""
-        return SetSubject(ShardSet(self.location))
-
-    @property
-    def indexes(self) -> Catalog[SetStored]:
-        """The files of its indexes."""
-        return set_index.INDEXES
+        return open_set(self.indexed)
 
     def fitting(self, stored: Stored, opened: OpenedFile) -> tuple[Stored, Freshness]:
         """Compare it with the subject that its index was built from."""
@@ -145,7 +119,7 @@ def each_with_rows(
 
 def _set_or_name(one: object) -> object:
     subject = set_named(os.fspath(one)) if isinstance(one, str | os.PathLike) else None
-    return one if subject is None else subject.shards
+    return one if subject is None else subject.indexed
 
 
 def _is_set(one: object) -> bool:

@@ -22,7 +22,7 @@ from headrace.store.log import files
 from headrace.store.log.names import CODECS, LogNames, packed_name, segment_name
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
 FORMAT = "ndjson-partition"
 VERSION = 1
@@ -405,13 +405,10 @@ class _Decoder:
         self._require(
             has_checksum(content), "its checksum is wrong, so it was damaged or edited"
         )
-        salt, durability = fields.get("salt"), fields.get("durability")
-        self._require(
-            isinstance(salt, str) and _SALT.fullmatch(salt), f"no salt: {salt!r}"
-        )
-        self._require(durability in DURABILITIES, f"no durability: {durability!r}")
+        salt = self._text(fields, "salt", _SALT.fullmatch)
+        durability = self._text(fields, "durability", DURABILITIES.__contains__)
         manifest = Manifest(
-            int(cast("str", salt), 16),
+            int(salt, 16),
             self._active(fields.get("active")),
             tuple(self._segments(fields.get("segments"))),
             self._number(fields, "generation"),
@@ -441,6 +438,14 @@ class _Decoder:
     def _object(self, value: object, what: str) -> Mapping[str, Any]:
         self._require(isinstance(value, dict), f"{what} is not an object")
         return cast("Mapping[str, Any]", value)
+
+    def _text(
+        self, fields: Mapping[str, Any], key: str, is_valid: Callable[[str], object]
+    ) -> str:
+        value = fields.get(key)
+        valid = isinstance(value, str) and is_valid(value)
+        self._require(valid, f"no {key}: {value!r}")
+        return cast("str", value)
 
     def _number(self, fields: Mapping[str, Any], key: str, most: int = _LARGEST) -> int:
         value = fields.get(key)
@@ -504,17 +509,11 @@ class _Decoder:
         return segment
 
     def _packed(self, fields: Mapping[str, Any]) -> Packed | None:
-        codec, digest = fields.get("codec"), fields.get("digest")
-        if codec is None:
+        if fields.get("codec") is None:
             return None
-        self._require(codec in CODECS, f"no codec: {codec!r}")
-        self._require(
-            isinstance(digest, str) and _DIGEST.fullmatch(digest),
-            f"no digest: {digest!r}",
-        )
-        return Packed(
-            cast("str", codec), self._number(fields, "bytes"), cast("str", digest)
-        )
+        codec = self._text(fields, "codec", CODECS.__contains__)
+        size = self._number(fields, "bytes")
+        return Packed(codec, size, self._text(fields, "digest", _DIGEST.fullmatch))
 
     def _limits(self, value: object) -> RecordLimits:
         fields = self._object(value, "limits")
