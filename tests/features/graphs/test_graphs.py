@@ -11,7 +11,7 @@ from headrace.engines.local.index_build import build, update
 from headrace.kernel.graph import EdgeFields, steps
 from headrace.kernel.rows import SidecarError, reading
 from headrace.store.index.file import Where
-from headrace.store.index.graph import read
+from headrace.store.index.graph import INDEXES
 from headrace.store.index.target import one_source
 from tests.reference.slow_graph import edges_at, edges_in, expand
 
@@ -102,7 +102,7 @@ def prepare_grown(source):
     build(one_source(source), path, options)
     if len(data) >= 4:
         source.write_bytes(data[: len(data) * 3 // 4])
-        update(one_source(source), read(path), options)
+        update(one_source(source), INDEXES.read(path), options)
     source.write_bytes(data)
     return "graph", None
 

@@ -179,7 +179,7 @@ def test_a_touched_file_is_revalidated(source, with_delta):
     done = headrace.KeyIndex.update(source)
     assert (done.mode, done.revalidated) == ("none", True)
     (one,) = headrace.open(source).sources
-    stored = store.read(source.with_name("rows.jsonl.jnx"))
+    stored = store.INDEXES.read(source.with_name("rows.jsonl.jnx"))
     assert stored.newest.source == files.mark_of(one, OpenedFile(one))
     assert not headrace.KeyIndex.update(source).revalidated
     assert len(numbers(source, 7)) == 10 + with_delta
@@ -340,7 +340,9 @@ def test_unreadable_hashes_are_damage(source):
             raise SidecarError("i", 9, "a block does not match its checksum")
 
     append(source, MORE)
-    stored = replace(store.read(source.with_name("rows.jsonl.jnx")), index=Damaged())
+    stored = replace(
+        store.INDEXES.read(source.with_name("rows.jsonl.jnx")), index=Damaged()
+    )
     one = one_source(source)
     with pytest.raises(KeyIndexError, match="does not match"):
         files.fitting(stored, one, OpenedFile(one))
@@ -406,7 +408,7 @@ def test_an_index_replaced_while_it_is_opened_is_opened_again(
         return opened(path, delta)
 
     monkeypatch.setattr(store.Stored, "opened", staticmethod(replaced_meanwhile))
-    found = store.read(updated.with_name("rows.jsonl.jnx"))
+    found = store.INDEXES.read(updated.with_name("rows.jsonl.jnx"))
     assert not waiting
     assert isinstance(found, store.Stored)
     assert found.unused is None
@@ -416,7 +418,7 @@ def test_an_index_replaced_while_it_is_opened_is_opened_again(
 
 
 def test_the_base_of_an_open_index_stays_that_of_its_delta(updated):
-    stored = store.read(updated.with_name("rows.jsonl.jnx"))
+    stored = store.INDEXES.read(updated.with_name("rows.jsonl.jnx"))
     headrace.KeyIndex.compact(updated)
     base = stored.without_delta()
     assert base.meta == stored.meta
@@ -457,7 +459,7 @@ def test_an_index_newer_than_the_opened_file_is_reported_as_newer(updated):
     append(updated, MORE)
     headrace.KeyIndex.update(updated)
     headrace.KeyIndex.compact(updated)
-    stored = store.read(updated.with_name("rows.jsonl.jnx"))
+    stored = store.INDEXES.read(updated.with_name("rows.jsonl.jnx"))
     _, fresh = files.fitting(stored, opened.source, opened)
     assert (fresh.state, fresh.reason) == ("stale", "index_newer")
 

@@ -5,7 +5,7 @@
 
 import shlex
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import ClassVar
 
 from headrace.errors import GraphIndexError
@@ -13,7 +13,7 @@ from headrace.kernel.graph import EdgeFields, GraphIndex, GraphMeta, meta_of
 from headrace.kernel.index_meta import Lines
 from headrace.store.index import file
 from headrace.store.index.catalog import Catalog
-from headrace.store.index.file import Unreadable, Where, place_options
+from headrace.store.index.file import Where, place_options
 
 SUFFIX = ".jnx.graph"
 
@@ -42,12 +42,9 @@ class StoredGraph(file.Stored[GraphIndex, GraphMeta]):
         return {"edges": lines.records, "nodes": None, "predicates": None}
 
 
-def read(path: Path) -> StoredGraph | Unreadable | None:
-    """Open a graph index, with its delta if that continues it; None if there is no file."""
-    return file.read(path, StoredGraph)
-
-
-INDEXES = Catalog(StoredGraph, read, SUFFIX, named=False)
+INDEXES = Catalog(
+    StoredGraph, partial(file.read, kind=StoredGraph), SUFFIX, named=False
+)
 
 
 def build_options(fields: EdgeFields, where: Where, *, reverse: bool = False) -> str:

@@ -4,7 +4,7 @@
 """
 
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import ClassVar
 
 from headrace.errors import KeyIndexError
@@ -12,7 +12,6 @@ from headrace.kernel.index_meta import Lines
 from headrace.kernel.key_index import KeyIndex, Meta, meta_of
 from headrace.store.index import file as index_file
 from headrace.store.index.catalog import SUFFIX, Catalog
-from headrace.store.index.file import Unreadable
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +39,4 @@ class Stored(index_file.Stored[KeyIndex, Meta]):
         return {"records": lines.records, "keys": keys}
 
 
-def read(path: Path) -> Stored | Unreadable | None:
-    """Open a key index, with its delta if that continues it; None if there is no file."""
-    return index_file.read(path, Stored)
-
-
-INDEXES = Catalog(Stored, read, SUFFIX, named=True)
+INDEXES = Catalog(Stored, partial(index_file.read, kind=Stored), SUFFIX, named=True)

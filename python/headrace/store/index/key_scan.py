@@ -23,7 +23,7 @@ from headrace.store.files.opened import OpenedFile, rows_from
 from headrace.store.files.sidecars import sidecar_places
 from headrace.store.index.catalog import SUFFIX, suffix_of
 from headrace.store.index.file import Unreadable, fitting
-from headrace.store.index.key import Stored, read
+from headrace.store.index.key import INDEXES, Stored
 from headrace.store.rows.demand import IndexEstimate, IndexPolicy, Keys, NoKeyRows
 
 if TYPE_CHECKING:
@@ -278,7 +278,7 @@ def offers(
     opened, options = file.open(), file.options
     location = opened.source.location
     for path in places(location, keys, options.keeping.directory, SUFFIX):
-        match read(path):
+        match INDEXES.read(path):
             case Unreadable(fault="corrupt", reason=reason):
                 warn(f"{opened.path}: {path}: {reason}")
                 yield IndexEstimate(str(path), refusal=reason)
