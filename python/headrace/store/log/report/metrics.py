@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from types import TracebackType
 
     from headrace.store.log.recover.report import Report
     from headrace.store.log.report.stats import LogStats
@@ -39,12 +38,7 @@ class Latencies:
     def __enter__(self) -> None:
         self.began = time.perf_counter()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_error: object) -> None:
         took = time.perf_counter() - self.began
         self.counts[bisect_left(BOUNDS, took)] += 1
         self.seconds += took

@@ -34,8 +34,6 @@ from headrace.store.rows.record_line import NoRecordError, line_of
 from headrace.store.shards.options import LARGEST_BLOCK
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from headrace.kernel.blocks import LineRefusal, Packer, RowRefusal
     from headrace.kernel.rows import RowBatch
     from headrace.store.shards.metadata import Limits
@@ -277,12 +275,7 @@ class RecordWriter(ABC, Generic[T]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_error: object) -> None:
         if kind is None:
             self.close()
         else:
