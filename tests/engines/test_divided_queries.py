@@ -396,7 +396,7 @@ def test_the_output_of_tasks_for_a_join_with_a_large_side(
         ("$.rows().filter(x > 1).sort(-x, -y).map(z)", "sorted"),
         ("$.rows().count_by(x)", "parts"),
         ("$.rows().group_by(x)", "grouped"),
-        ("$.rows().index_by(x).transform_values(y).values().sum()", "grouped"),
+        ("$.rows().index_by(x).transform_values(y).values().sum()", "parts"),
         ("$.rows().group_by(x).transform_values(@.reverse())", "grouped"),
         ("$.rows().group_by(x).transform_values(@.sum(y))", "parts"),
         ("$.rows().group_shape(x, [@.len(), @.max(y)])", "parts"),

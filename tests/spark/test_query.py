@@ -286,9 +286,12 @@ def test_groups_of_many_elements_come_in_pieces(spark, tmp_path):
     path.write_bytes(b"".join(row % (n, n % 3, b"x" * 150) for n in range(12_000)))
     with headrace.open(path, index=False) as dataset:
         where = {"engine": "spark", "master": HERE, "partition_bytes": "1MiB"}
-        for query in ("$.rows().group_by(k)", "$.rows().index_by(id)"):
+        for query, memory in (
+            ("$.rows().group_by(k)", "1GiB"),
+            ("$.rows().index_by(id)", "1MiB"),
+        ):
             local = dataset.query(query)
-            divided = dataset.query(query, **where)
+            divided = dataset.query(query, memory=memory, **where)
             pieces = list(divided.pieces())
             assert b"".join(pieces) == b"".join(local.lines())
             assert len(pieces) > 3

@@ -378,6 +378,7 @@ impl StreamQuery {
             "last_from_end" => Reduction::LastFromEnd(limit),
             "count" => Reduction::Count,
             "count_by" => Reduction::CountBy,
+            "index_by" => Reduction::IndexBy,
             "sum" => Reduction::Sum,
             "avg" => Reduction::Average,
             "min" => Reduction::Min,

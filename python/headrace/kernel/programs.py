@@ -89,7 +89,7 @@ class GroupParts(NamedTuple):
 class MergedGroups(NamedTuple):
     """Groups that were merged: the place of the first element of each, 64 bits, and its text.
 
-    A text is an array of the keys and one of the slots, or of a name and its count. `colliding` has the place of the first
+    A text is an array of the keys and one of the slots, or of a name and its value. `colliding` has the place of the first
     element whose name came with two kinds, `failed` that of the first group with a slot without a
     result, which has no text, each with the reason.
     """

@@ -267,6 +267,19 @@ def slots_of_numbers(step: ast.Method) -> tuple[Slot, ast.Method] | None:
     return slot, replace(step, args=args)
 
 
+def indexed_elements(step: ast.Method) -> ast.Node | None:
+    """Return the values of each element for `index_by`: its key, and itself.
+
+    None if the key needs more than the element.
+    """
+    try:
+        (key,) = map(_about_each, step.args)
+    except (_NotCut, ValueError):
+        return None
+    last = Slot(SlotShape("last", 1), ast.Current())
+    return elements_of(Grouping((("key", key),), ast.ObjectLiteral(())), [last])
+
+
 def elements_of(grouping: Grouping, slots: Sequence[Slot]) -> ast.Node:
     """Return the values of each element: its keys, and one value for each slot."""
     keys = ast.ArrayLiteral(tuple(key for _, key in grouping.keys))

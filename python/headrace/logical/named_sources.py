@@ -1,4 +1,4 @@
-"""Sub-queries over named sources, which run once before the query around them.
+"""Sub-queries over sources, which run once before the query around them.
 
 ``@users.filter(active).count()`` does not depend on the row around it, so it runs once over the
 rows of its source; the program of the query then refers to its result by number.
@@ -10,11 +10,34 @@ from typing import TYPE_CHECKING
 
 from headrace.kernel.values import builtins
 from headrace.language import ast, traversal
-from headrace.logical.steps import begins_with_rows, first_write, is_join
-from headrace.record import record
+from headrace.logical.steps import begins_with_rows, first_write, is_chain, is_join
+from headrace.record import record, replace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+
+MAIN = ast.Source("$")
+"""The main source, written like a named one."""
+
+
+def main_by_name(tree: ast.Node, *, whole: bool) -> ast.Node:
+    """Return a query in which the main source is a source like others."""
+
+    def by_name(node: ast.Node) -> ast.Node:
+        match node:
+            case ast.Path() if is_chain(node):
+                # Of the document as a whole.
+                return node
+            case ast.Path(ast.Root() as root, steps) if begins_with_rows(steps):
+                # In its steps, ``$`` is the row.
+                return ast.Path(replace(MAIN, span=root.span), steps, span=node.span)
+            case ast.Root() if whole:
+                return replace(MAIN, span=node.span)
+            case _:
+                return traversal.rebuilt(node, by_name)
+
+    return by_name(tree)
 
 
 def lifted(tree: ast.Node) -> tuple[ast.Node, dict[str, ast.Node]]:

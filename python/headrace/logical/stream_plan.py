@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from headrace.logical.steps import JoinKind
 
 Reduction: TypeAlias = Literal[
-    "lines", "collect", "last", "last_from_end", "count", "count_by", "sum", "avg", "min", "max",
-    "group", "group_by", "aggregate",
+    "lines", "collect", "last", "last_from_end", "count", "count_by", "index_by", "sum", "avg", "min",
+    "max", "group", "group_by", "aggregate",
 ]  # fmt: skip
-"""Result of the stages: a line of output per element, an array, a number, an object of counts, or
-an array of groups, each an array of its keys and an array of its slots
+"""Result of the stages: a line of output per element, an array, a number, an object of counts or of
+the last elements, or an array of groups, each an array of its keys and an array of its slots
 (`headrace.logical.group_slots`). An `aggregate` has one group, also without elements. ``group_by``
 tells groups apart by the text of one key, which must not come from values of two kinds.
 
@@ -92,15 +92,13 @@ class Group:
     """Grouping by the text of a key, and what is computed for each group by itself.
 
     `key` runs with the element as its document and gives the name of its group; `check` runs on
-    an array of elements of one group, and fails if their keys are of two kinds. With `last`, a
-    group is its last element. `each` runs on an object that has one group only; None if nothing
-    is computed for a group. Its results are combined into what it ``gives``: one object, or
+    an array of elements of one group, and fails if their keys are of two kinds. `each` runs on an
+    object that has one group only; None if nothing is computed for a group. Its results are combined into what it ``gives``: one object, or
     elements. `rest` runs on that; None if the elements are the lines of output.
     """
 
     key: ast.Node
     check: ast.Node
-    last: bool
     each: ast.Node | None
     gives: Literal["object", "elements"]
     rest: ast.Node | None

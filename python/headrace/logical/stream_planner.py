@@ -8,12 +8,13 @@ from headrace.language import ast, traversal
 from headrace.logical.encode.joins import join_call
 from headrace.logical.group_slots import (
     elements_of,
+    indexed_elements,
     named_groups,
     slots_of,
     slots_of_numbers,
 )
 from headrace.logical.grouping import OF_NUMBERS, Grouping, grouping_of
-from headrace.logical.named_sources import is_closed, lifted
+from headrace.logical.named_sources import MAIN, is_closed, lifted, main_by_name
 from headrace.logical.names.inlining import simplified
 from headrace.logical.names.row_scope import checked
 from headrace.logical.normal_form import one_path
@@ -74,9 +75,6 @@ _OF_ONE_VALUE = frozenset({
     "approx_count_distinct", "approx_distinct", "count_by", "count_distinct", "mode", "nunique",
 })  # fmt: skip
 
-_MAIN = ast.Source("$")
-"""The main source, written like a named one."""
-
 
 def plan_stream(
     tree: ast.Node, *, whole: bool, query: str = ""
@@ -98,36 +96,17 @@ def plan_stream(
 
 def _planned(tree: ast.Node, *, whole: bool) -> StreamPlan | ValuePlan:
     if whole and isinstance(tree, ast.Path) and is_chain(tree):
-        changed = replace(tree, base=_MAIN)
+        changed = replace(tree, base=MAIN)
         if isinstance(tree.base, ast.Root) and is_closed(changed):
             return plan_source(changed)
-    named = _main_by_name(tree, whole=whole)
-    roots = sum(node == _MAIN for node in traversal.walk(named))
+    named = main_by_name(tree, whole=whole)
+    roots = sum(node == MAIN for node in traversal.walk(named))
     # A source with a second sub-query inside of the first is read twice.
     if roots <= 1 and (is_closed(named) or _is_about_rows(named)):
         return plan_source(named)
     if _uses_only_subqueries(named):
         return ValuePlan(named, spread=False)
     return StreamPlan((), "collect", rest=tree)
-
-
-def _main_by_name(tree: ast.Node, *, whole: bool) -> ast.Node:
-    """Return a query in which the main source is a source like others."""
-
-    def by_name(node: ast.Node) -> ast.Node:
-        match node:
-            case ast.Path() if is_chain(node):
-                # Of the document as a whole.
-                return node
-            case ast.Path(ast.Root() as root, steps) if begins_with_rows(steps):
-                # In its steps, ``$`` is the row.
-                return ast.Path(replace(_MAIN, span=root.span), steps, span=node.span)
-            case ast.Root() if whole:
-                return replace(_MAIN, span=node.span)
-            case _:
-                return traversal.rebuilt(node, by_name)
-
-    return by_name(tree)
 
 
 def _uses_only_subqueries(named: ast.Node) -> bool:
@@ -137,10 +116,10 @@ def _uses_only_subqueries(named: ast.Node) -> bool:
     Nor may one fail inside of a ``try``.
     """
     rest, subqueries = lifted(named)
-    over_main = [tree for tree in subqueries.values() if _source_of(tree) == _MAIN]
+    over_main = [tree for tree in subqueries.values() if _source_of(tree) == MAIN]
     # Sub-queries over other sources run before the main source is read.
     alone = all(
-        sum(node == _MAIN for node in traversal.walk(tree)) == (tree in over_main)
+        sum(node == MAIN for node in traversal.walk(tree)) == (tree in over_main)
         for tree in subqueries.values()
     )
     orders = {plan_source(tree).reverse for tree in over_main}
@@ -158,7 +137,7 @@ def _catches_failure(node: ast.Node) -> bool:
     A sub-query behind ``else`` must not fail the query where ``try`` never needs it.
     """
     return isinstance(node, ast.Try) and any(
-        part == _MAIN for part in traversal.walk(node)
+        part == MAIN for part in traversal.walk(node)
     )
 
 
@@ -166,7 +145,7 @@ def _is_about_rows(named: ast.Node) -> bool:
     """Whether a query is one path over the rows, with nothing around it."""
     return (
         isinstance(named, ast.Path)
-        and named.base == _MAIN
+        and named.base == MAIN
         and begins_with_rows(named.steps)
     )
 
@@ -179,7 +158,7 @@ def plan_source(tree: ast.Node) -> StreamPlan:
     """Plan a query that `is_closed`: one that uses a single source."""
     match tree:
         case ast.Source(name):
-            return StreamPlan((), "lines", source=None if tree == _MAIN else name)
+            return StreamPlan((), "lines", source=None if tree == MAIN else name)
         case ast.Path(ast.Source() as source, steps) if begins_with_rows(steps):
             reverse = len(steps) > 1 and is_call(steps[1], "reverse")
             plan = _Planner(row_is_root=True).plan(steps[1 + reverse :])
@@ -321,6 +300,7 @@ class _Planner:
                 self._bounded,
                 self._counted,
                 self._projected,
+                self._indexed,
                 self._grouped,
                 self._grouped_by_text,
                 self._of_numbers,
@@ -446,12 +426,31 @@ class _Planner:
         self._local.append(replace(step, name="map"))
         # Behind an object, ``$`` would be that.
         if step.name == "count_by" and not any(map(mentions_root, rest)):
-            further = ast.Path(ast.Root(), tuple(rest)) if rest else None
-            spread = bool(rest) and stream_steps(rest)
-            plan = replace(self._finish("count_by"), rest=further, spread=spread)
-            return replace(plan, merged=_merged_entries((), rest))
+            return self._of_entries("count_by", rest)
         whole = replace(step, args=(ast.Arg(ast.Current()),))
         return self._collect([whole, *rest])
+
+    def _indexed(
+        self,
+        step: ast.Method,
+        _arguments: tuple[ast.Node, ...],
+        rest: Sequence[ast.Step],
+    ) -> StreamPlan | None:
+        """Plan `index_by`: only the last element of each key is held."""
+        if step.name != "index_by" or any(map(mentions_root, rest)):
+            return None
+        elements = indexed_elements(step)
+        if elements is None:
+            return None
+        self._local.append(ast.Method("map", (ast.Arg(elements),), span=step.span))
+        return self._of_entries("index_by", rest)
+
+    def _of_entries(self, reduction: Reduction, rest: Sequence[ast.Step]) -> StreamPlan:
+        """Plan a reduction to an object with an entry for each key."""
+        further = ast.Path(ast.Root(), tuple(rest)) if rest else None
+        spread = bool(rest) and stream_steps(rest)
+        plan = replace(self._finish(reduction), rest=further, spread=spread)
+        return replace(plan, merged=_merged_entries((), rest))
 
     def _grouped(
         self,

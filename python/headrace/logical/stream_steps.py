@@ -144,8 +144,8 @@ def changed_row(path: Sequence[ast.Step], write: ast.Method) -> ast.Node | None:
 
 
 def group_of(step: ast.Method, rest: Sequence[ast.Step]) -> Group | None:
-    """Plan `group_by` and `index_by`, with the steps behind them that handle each group by itself."""
-    if step.name not in ("group_by", "index_by") or len(step.args) != 1:
+    """Plan `group_by` with the steps behind it that handle each group by itself."""
+    if step.name != "group_by" or len(step.args) != 1:
         return None
     if any(map(mentions_root, rest)):
         return None
@@ -166,7 +166,7 @@ def group_of(step: ast.Method, rest: Sequence[ast.Step]) -> Group | None:
     key = ast.ArrayLiteral((element_query(step.args[0].value),))
     path = ast.Path(key, (*name, ast.Index(0)))
     check = ast.Path(ast.Root(), (ast.Method("rows"), step))
-    return Group(path, check, step.name == "index_by", each, gives, left)
+    return Group(path, check, each, gives, left)
 
 
 def steps_of_entry(

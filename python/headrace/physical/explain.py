@@ -40,6 +40,7 @@ _REDUCTIONS = {
     "last_from_end": "only the last are read",
     "count": "counted",
     "count_by": "counted by value; each distinct value is held",
+    "index_by": "the last one of each key is held",
     "sum": "added up, exactly",
     "avg": "averaged, exactly",
     "min": "the smallest is kept",

@@ -109,7 +109,6 @@ class GroupPlan:
 
     key: bytes
     check: Program
-    last: bool
     each: Program | None
     gives: Literal["object", "elements"]
     rest: Program | None
@@ -468,7 +467,7 @@ class _Planner:
         each = None if group.each is None else self.program(group.each)
         rest = None if group.rest is None else self.program(group.rest)
         key, check = self._code(group.key), self.program(group.check)
-        return GroupPlan(key, check, group.last, each, group.gives, rest)
+        return GroupPlan(key, check, each, group.gives, rest)
 
     def _merged(self, merged: logical.MergedGroups) -> MergedPlan:
         behind = self.stream(replace(merged.behind, source=ELEMENTS))

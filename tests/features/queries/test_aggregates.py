@@ -70,7 +70,14 @@ BY_TEXT = st.one_of(
     st.builds("group_by({}).transform_values({})".format, TEXT_KEYS, MADE),
     st.builds("group_by({}).values().map({})".format, TEXT_KEYS, MADE),
     st.builds("group_by({}).entries().map({})".format, TEXT_KEYS, OF_PAIR),
-    st.builds("group_by({}).{}()".format, TEXT_KEYS, st.sampled_from(["keys", "len"])),
+    st.builds(
+        "{}_by({}).{}()".format,
+        st.sampled_from(["group", "index"]),
+        TEXT_KEYS,
+        st.sampled_from(["keys", "len"]),
+    ),
+    TEXT_KEYS.map("index_by({})".format),
+    st.builds("index_by({}).transform_values(v)".format, TEXT_KEYS),
     st.builds(
         "group_by({}).transform_values({}).values().count()".format, TEXT_KEYS, MADE
     ),

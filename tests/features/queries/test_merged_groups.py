@@ -54,6 +54,7 @@ GROUPED = st.one_of(
         "group_by({}).entries().map({}){}".format, TEXT_KEYS, OF_PAIR, VALUES_BEHIND
     ),
     st.builds("count_by({}){}".format, TEXT_KEYS, OBJECT_BEHIND),
+    st.builds("index_by({}){}".format, TEXT_KEYS, OBJECT_BEHIND),
     st.builds("group_by({}).{}()".format, TEXT_KEYS, st.sampled_from(["keys", "len"])),
 )
 
@@ -119,6 +120,7 @@ def test_merged_groups_are_those_of_one_run(
         ("$.rows().group(k, {n: count()}).sort(-n, k).take(2)", 2),
         ("$.rows().group_by(k).transform_values(@.sum(id))", 1),
         ("$.rows().count_by(k).values().max()", 1),
+        ("$.rows().index_by(k)", 1),
     ],
 )
 def test_a_little_memory_is_enough_for_many_groups(folder, query, counted):

@@ -278,6 +278,9 @@ impl Accumulator {
 /// element is held.
 fn begin_last(texts: &mut VecDeque<Vec<u8>>, bytes: &mut u64, limit: u64) -> Option<Vec<u8>> {
     if (texts.len() as u64) < limit {
+        if limit == 1 {
+            texts.reserve_exact(1);
+        }
         return Some(Vec::new());
     }
     let mut text = texts.pop_front()?;

@@ -24,7 +24,7 @@ pub struct GroupParts {
 pub struct MergedGroups {
     /// The place of the first element of each.
     pub firsts: Vec<u64>,
-    /// Each an array of its keys and its slots, or of its name and its count.
+    /// Each an array of its keys and its slots, or of its name and its value.
     pub texts: Texts,
     /// The place of the first element whose name came with two kinds, and what is wrong.
     pub colliding: Option<(u64, String)>,

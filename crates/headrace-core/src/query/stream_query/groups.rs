@@ -20,7 +20,7 @@ use crate::{
         best::{part_of, write_part},
         numbers,
     },
-    value::{Kind, Value, key_of, write_canonical, write_int, write_json, write_string},
+    value::{Kind, Value, key_of, write_canonical, write_json, write_string},
 };
 
 /// Roughly what a group takes beside its texts and its slots.
@@ -35,6 +35,15 @@ pub(super) enum Naming {
     Texts,
     /// The same, and the result is an object of counts.
     Counts,
+    /// The same, and the result is an object of the last elements.
+    Lasts,
+}
+
+impl Naming {
+    /// Whether the result is an object whose values are those of the only slot.
+    fn makes_object(self) -> bool {
+        matches!(self, Self::Counts | Self::Lasts)
+    }
 }
 
 pub(super) struct Groups {
@@ -75,7 +84,11 @@ struct Colliding {
 
 impl Groups {
     pub(super) fn new(naming: Naming) -> Self {
-        let slots = if naming == Naming::Counts { vec![Slot::Count] } else { Vec::new() };
+        let slots = match naming {
+            Naming::Counts => vec![Slot::Count],
+            Naming::Lasts => vec![Slot::Last(1)],
+            Naming::Values | Naming::Texts => Vec::new(),
+        };
         Self {
             naming,
             slots,
@@ -235,25 +248,23 @@ impl Groups {
         if let Some(Colliding { name, kinds: (one, other), .. }) = &self.colliding {
             return Err(numbers::colliding(&String::from_utf8_lossy(name), *one, *other));
         }
-        let counts = self.naming == Naming::Counts;
-        let mut out = vec![if counts { b'{' } else { b'[' }];
+        let makes_object = self.naming.makes_object();
+        let mut out = vec![if makes_object { b'{' } else { b'[' }];
         let mut states = self.states.into_iter();
         for (at, group) in self.found.iter().enumerate() {
             if at > 0 {
                 out.push(b',');
             }
-            if counts {
+            if makes_object {
                 write_string(&String::from_utf8_lossy(group.name(&self.texts)), &mut out);
                 out.push(b':');
-                if let Some(Accumulator::Count(count)) = states.next() {
-                    write_int(i64::try_from(count).unwrap_or(i64::MAX), &mut out);
-                }
+                write_only(states.next(), &mut out)?;
                 continue;
             }
             group.begin(self.naming, &self.texts, &mut out);
             write_states(states.by_ref().take(self.slots.len()), &mut out)?;
         }
-        out.push(if counts { b'}' } else { b']' });
+        out.push(if makes_object { b'}' } else { b']' });
         Ok(out)
     }
 
@@ -289,7 +300,7 @@ impl Groups {
         self.merge(part)
     }
 
-    /// The array of the keys and the slots of each group by itself, or of its name and its count.
+    /// The array of the keys and the slots of each group by itself, or of its name and its value.
     pub(super) fn into_merged(self) -> MergedGroups {
         let mut merged = MergedGroups::new();
         if let Some(Colliding { came, name, kinds: (one, other) }) = &self.colliding {
@@ -300,7 +311,7 @@ impl Groups {
         for group in self.found {
             let mut text = Vec::new();
             let mut states = states.by_ref().take(self.slots.len()).collect::<Vec<_>>().into_iter();
-            let written = if self.naming == Naming::Counts {
+            let written = if self.naming.makes_object() {
                 write_pair(group.name(&self.texts), states.next(), &mut text)
             } else {
                 group.begin(self.naming, &self.texts, &mut text);
@@ -429,16 +440,28 @@ fn write_states(states: impl Iterator<Item = Accumulator>, out: &mut Vec<u8>) ->
     Ok(())
 }
 
-/// Append an array of a name and the count of its elements.
-fn write_pair(name: &[u8], count: Option<Accumulator>, out: &mut Vec<u8>) -> Result<(), Fault> {
+/// Append an array of a name and the value of its only slot.
+fn write_pair(name: &[u8], state: Option<Accumulator>, out: &mut Vec<u8>) -> Result<(), Fault> {
     out.push(b'[');
     write_string(&String::from_utf8_lossy(name), out);
     out.push(b',');
-    if let Some(count) = count {
-        count.write_json(out)?;
-    }
+    write_only(state, out)?;
     out.push(b']');
     Ok(())
+}
+
+/// Append a count, or the last element.
+fn write_only(state: Option<Accumulator>, out: &mut Vec<u8>) -> Result<(), Fault> {
+    match state {
+        Some(Accumulator::Last { texts, .. }) => {
+            for text in &texts {
+                out.extend_from_slice(text);
+            }
+            Ok(())
+        }
+        Some(state) => state.write_json(out),
+        None => Ok(()),
+    }
 }
 
 fn write_keys<'r>(

@@ -55,6 +55,9 @@ pub enum Reduction {
     Count,
     /// How many there are of each, as an object.
     CountBy,
+    /// The last one of each key, as an object; an element is an array of two arrays, of its key
+    /// and of what is held of it.
+    IndexBy,
     /// The total of the numbers among them.
     Sum,
     /// The mean.
@@ -162,6 +165,7 @@ impl StreamQuery {
             Reduction::Group | Reduction::Aggregate => groups(Naming::Values),
             Reduction::GroupBy => groups(Naming::Texts),
             Reduction::CountBy => groups(Naming::Counts),
+            Reduction::IndexBy => groups(Naming::Lasts),
             Reduction::Collect(limit) => State::One(Accumulator::first(limit)),
             Reduction::Last(limit) => State::One(Accumulator::last(limit)),
             Reduction::Count => State::One(Accumulator::Count(0)),
@@ -211,7 +215,9 @@ impl StreamQuery {
         if let State::Groups(groups) = &mut self.state
             && self.reduction != Reduction::CountBy
         {
-            groups.reduce(slots);
+            if self.reduction != Reduction::IndexBy {
+                groups.reduce(slots);
+            }
             if self.reduction == Reduction::Aggregate {
                 groups.begin_only();
             }

@@ -266,6 +266,21 @@ mod tests {
     }
 
     #[test]
+    fn the_last_of_each_key_is_that_of_all_rows() {
+        let rows =
+            [r#"[["b"],[1]]"#, r#"[["a"],[{"x": 1.50}]]"#, r#"[["b"],[[2]]]"#, r#"[["b"],[null]]"#];
+        for cut in 0..=rows.len() {
+            let parts = [&rows[..cut], &rows[cut..]].map(|rows| run(Reduction::IndexBy, rows));
+            let mut merged = run(Reduction::IndexBy, &[]);
+            for part in parts {
+                merged.merge(&part.into_part()).unwrap();
+            }
+            let json = String::from_utf8(merged.finish().unwrap()).unwrap();
+            assert_eq!(json, r#"{"b":null,"a":{"x":1.50}}"#, "cut at {cut}");
+        }
+    }
+
+    #[test]
     fn an_aggregate_of_no_elements_has_a_group() {
         let none = in_groups(Reduction::Aggregate, &[]);
         let mut merged = in_groups(Reduction::Aggregate, &[]);

@@ -112,7 +112,7 @@ def _raise_in_place(spark: SparkRun, plan: StreamPlan, size: int) -> None:
     except MemoryExceededError:
         return
     groups = b"[%s]" % lines.replace(b"\n", b",")
-    if plan.reduction == "count_by":
+    if plan.reduction in ("count_by", "index_by"):
         pairs = ast.Path(ast.Root(), (ast.Method("from_pairs"),))
         made = Program(plan.query, compile_query(plan.query, pairs))
         groups = made.evaluate(groups, DEEPEST)

@@ -90,7 +90,7 @@ class GroupMaker:
     def _texts(
         self, name: bytes, first: bytes, rest: Iterator[bytes]
     ) -> Iterator[bytes]:
-        entry = _last(name, first, rest) if self._plan.last else _all(name, first, rest)
+        entry = _entry(name, first, rest)
         each = self._plan.each
         if each is None:
             yield from entry
@@ -108,7 +108,7 @@ class GroupMaker:
         )
 
 
-def _all(name: bytes, first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+def _entry(name: bytes, first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
     """Yield the entry of a group, whose value is the array of all elements."""
     held, size = [b",%s:[%s" % (name, first)], len(first)
     for line in rest:
@@ -119,14 +119,6 @@ def _all(name: bytes, first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
         held.append(line)
         size += len(line)
     yield b",".join(held) + b"]"
-
-
-def _last(name: bytes, first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield the entry of a group, whose value is the last element."""
-    last = first
-    for line in rest:
-        last = line
-    yield b",%s:%s" % (name, last)
 
 
 def _elements(value: bytes) -> Iterator[bytes]:
