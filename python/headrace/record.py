@@ -7,6 +7,7 @@ hundred classes. Records share their methods. Otherwise a record is a dataclass 
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, TypeVar, dataclass_transform
 
 T = TypeVar("T")
@@ -14,28 +15,8 @@ T = TypeVar("T")
 _MISSING: Any = object()
 
 
-class _Field:
+class _Field(SimpleNamespace):
     """What `field` says about a field."""
-
-    __slots__ = ("compare", "default", "factory", "init", "kw_only", "name", "repr")
-
-    def __init__(
-        self,
-        default: Any,  # noqa: ANN401
-        factory: Any,  # noqa: ANN401
-        *,
-        init: bool,
-        compare: bool,
-        repr: bool,  # noqa: A002
-        kw_only: bool,
-    ) -> None:
-        self.name = ""
-        self.default = default
-        self.factory = factory
-        self.init = init
-        self.compare = compare
-        self.repr = repr
-        self.kw_only = kw_only
 
 
 def field(
@@ -49,8 +30,9 @@ def field(
 ) -> Any:  # noqa: ANN401
     """Describe a field, as `dataclasses.field` does."""
     return _Field(
-        default,
-        default_factory,
+        name="",
+        default=default,
+        factory=default_factory,
         init=init,
         compare=compare,
         repr=repr,

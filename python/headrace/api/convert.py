@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
 from headrace.api.open import MAX_LINE, MAX_RATIO, decoding_of
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from headrace.kernel.rows import Decoding
 
 _FIRST_BAD = 10
+
+_END = b""
+"""The piece of a source that ends its last value."""
 
 
 class Conversion(Result):
@@ -60,7 +64,8 @@ class Conversion(Result):
         for source in self.sources:
             splitter = self._splitter()
             before, bad_before = self.values, self.bad
-            for piece in self._pieces(source):
+            pieces = filter(None, decoded(source, decoding=self._decoding))
+            for piece in chain(pieces, [_END]):
                 lines, bad = splitter.feed(piece)
                 self.bytes_read += len(piece)
                 values, wrong = splitter.counts
@@ -75,13 +80,6 @@ class Conversion(Result):
                         self.errors.append(error)
                     if report is not None:
                         report(BadRow(error, raw))
-
-    def _pieces(self, source: Source) -> Iterator[bytes]:
-        """Yield the bytes of a source, and an empty piece at the end."""
-        for piece in decoded(source, decoding=self._decoding):
-            if piece:
-                yield piece
-        yield b""
 
 
 def convert(

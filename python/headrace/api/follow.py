@@ -79,18 +79,6 @@ Notice: TypeAlias = Waiting | Rotated | Truncated
 Change: TypeAlias = RowBatch | Notice
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """The result of reading up to some byte.
-
-    The rows complete before it, where they end, and what the file is known by.
-    """
-
-    rows: RowBatch | None
-    complete_end: int
-    ends: tuple[str, str]
-
-
 class _OpenFile:
     """An open file, whatever happens to its name, and the position in it.
 
@@ -152,11 +140,11 @@ class _OpenFile:
                 # No bytes that were read are gone; the next poll reads the rest.
                 return
             else:
-                self._offset, self._looked = step.complete_end, end
-                self._ends = step.ends
+                rows, self._offset, self._ends = step
+                self._looked = end
                 self._seen = state if end == size else None
-                if step.rows:
-                    yield step.rows
+                if rows:
+                    yield rows
 
     @property
     def unfinished(self) -> int:
@@ -180,12 +168,17 @@ class _OpenFile:
         with reading(self._path):
             return self._file.stat()
 
-    def _look_up_to(self, end: int) -> _Step | None:
-        """Read the rows complete before `end`; None if the file ends earlier now."""
+    def _look_up_to(
+        self, end: int
+    ) -> tuple[RowBatch | None, int, tuple[str, str]] | None:
+        """Read the rows complete before `end`; None if the file ends earlier now.
+
+        Return them, where they end, and what the file is known by.
+        """
         with suppress(SourceChangedError), reading(self._path):
             complete_end = self._complete_end(end)
             rows = self._rows(complete_end)
-            return _Step(rows, complete_end, self._file.fingerprint(end))
+            return rows, complete_end, self._file.fingerprint(end)
         return None
 
     def _complete_end(self, end: int) -> int:
