@@ -184,8 +184,13 @@ class Console:
         except OSError:
             # Data that cannot be written may be the very error to report.
             _abandon(sys.stdout)
-        facts = {name: fact for name, fact in vars(error).items() if _is_plain(fact)}
-        self._say("error", _message_of(error), {"error": type(error).__name__, **facts})
+        message = _SPELLINGS.sub(r"\1", _text_of(error))
+        facts = {
+            name: fact
+            for name, fact in vars(error).items()
+            if fact is None or isinstance(fact, str | int | float)
+        }
+        self._say("error", message, {"error": type(error).__name__, **facts})
 
     def abandon(self) -> None:
         """Discard output whose reader has gone."""
@@ -217,16 +222,13 @@ class Console:
             if not draws:
                 fields: dict[str, object] = {"done": done, "total": total, **facts()}
                 self._say("progress", f"{done} {unit}", fields)
-            elif not self._data_on_screen():
+            elif not (self._data_begun and _is_terminal(sys.stdout)):
                 self._show_bar(draw(done, total, now - started, _columns()))
 
         try:
             yield report
         finally:
             self._hide_bar()
-
-    def _data_on_screen(self) -> bool:
-        return self._data_begun and _is_terminal(sys.stdout)
 
     def _show_bar(self, line: str) -> None:
         with self._lock:
@@ -254,10 +256,6 @@ _SPELLINGS = re.compile(r"\w+(?:=(?:'[^']*'|\w+))? \((--[a-z][a-z-]*(?: \w+)?)\)
 """A Python keyword and its flag, such as ``on_error='skip' (--on-error skip)``."""
 
 
-def _message_of(error: Exception) -> str:
-    return _SPELLINGS.sub(r"\1", _text_of(error))
-
-
 def _text_of(error: Exception) -> str:
     if isinstance(error, OSError) and not isinstance(error, HeadraceError):
         where = f"{error.filename}: " if error.filename else ""
@@ -265,10 +263,6 @@ def _text_of(error: Exception) -> str:
     if isinstance(error, HeadraceError) and error.has_lines:
         return str(error)
     return " ".join(str(error).split("\n"))
-
-
-def _is_plain(fact: object) -> bool:
-    return fact is None or isinstance(fact, str | int | float)
 
 
 def _abandon(stream: TextIO | None) -> None:

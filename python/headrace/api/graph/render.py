@@ -45,11 +45,8 @@ def as_ndjson(
                 if named:
                     fields["pred"] = pred
                 fields["to"] = to
-        yield _line(fields | behind)
-
-
-def _line(fields: dict[str, object]) -> str:
-    return json.dumps(fields, ensure_ascii=False, separators=(",", ":")) + "\n"
+        text = json.dumps(fields | behind, ensure_ascii=False, separators=(",", ":"))
+        yield f"{text}\n"
 
 
 def as_tree(steps: Iterable[Reached | Followed]) -> Iterator[str]:

@@ -49,7 +49,6 @@ if TYPE_CHECKING:
         Direction,
         EdgeFields,
         Followed,
-        GraphAccess,
         Reached,
     )
     from headrace.store.files.source import Source
@@ -87,7 +86,7 @@ class SparkGraph:
         self._no_index = no_index
         self._partition_bytes = task_bytes(partition_bytes)
         self._start = partial(_started, chosen_place(place), tasks)
-        self._report_hop = report_hop or _ignore_hop
+        self._report_hop = report_hop or (lambda _level, _nodes, _choice: None)
         self._reaches: dict[Direction, SparkReach] = {}
 
     def reach(self, direction: Direction = "out") -> SparkReach:
@@ -306,24 +305,17 @@ def _known(
     for index, reach in zip(indexes, reaches, strict=True):
         try:
             with reading(index.source.location):
-                nodes |= {
-                    node
-                    for node in doubts.nodes - nodes
-                    if _has(reach.access, node, direction)
-                }
+                for node in doubts.nodes - nodes:
+                    if (
+                        edges_of(reach.access, node, direction=direction, most=0)
+                        is not None
+                    ):
+                        nodes.add(node)
                 search = reach.access.expand([], predicates=sorted(unknown))
                 unknown = set(search.unknown)
         except SidecarError as error:
             raise index.damaged(error) from None
     return Doubts(frozenset(nodes), doubts.predicates - unknown)
-
-
-def _has(access: GraphAccess, node: str, direction: Direction) -> bool:
-    return edges_of(access, node, direction=direction, most=0) is not None
-
-
-def _ignore_hop(_level: int, _nodes: int, _choice: HopChoice) -> None:
-    pass
 
 
 def _started(place: Place, tasks: EdgeTasks | None) -> EdgeTasks:

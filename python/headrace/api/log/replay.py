@@ -154,7 +154,9 @@ class Replay(Closing):
         for number, line, when, end in picks_in(piece.picks):
             text = piece.data[begin : end - 1]
             begin = end
-            record = text if self._raw else _parsed(text)
+            record: object = text
+            if not self._raw:
+                record = parse(text) if text.strip() else None
             yield Replayed(self.partitions[number], line, when, record)
 
     def _turn(self) -> bool:
@@ -195,10 +197,6 @@ class Replay(Closing):
                     self._requests.wait(found)
                     continue
             return None if found is None else (found, stepped)
-
-
-def _parsed(text: bytes) -> object:
-    return parse(text) if text.strip() else None
 
 
 def checked_speed(speed: object) -> float | None:

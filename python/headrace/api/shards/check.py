@@ -79,12 +79,8 @@ def _check(shards: ShardSet, part: Part) -> Checked:
     try:
         faults = tuple(_faults(shards, part))
     except HeadraceError as error:
-        faults = (Fault(_without_path(error.what, path)),)
+        faults = (Fault(error.what.removeprefix(f"{path}: ")),)
     return Checked(part, path, faults)
-
-
-def _without_path(what: str, path: str) -> str:
-    return what.removeprefix(f"{path}: ")
 
 
 def _faults(shards: ShardSet, part: Part) -> Iterator[Fault]:

@@ -308,12 +308,13 @@ def _warn_of_unused(result: QueryResult, names: Set[str], console: Console) -> N
 def _report(counts: QueryStats, console: Console) -> None:
     from headrace.cli.io.line_counts import row_counts, row_summary
 
+    work = counts.work
     lines = [
         row_summary(counts, counts.outside),
         *(f"@{name}: {row_summary(read, read.outside)}" for name, read in counts.named),
         *(error.what for error in counts.errors[:10]),
-        _work_line(counts.work),
-        _times_line(counts.work),
+        _work_line(work),
+        _times_line(work),
     ]
     console.emit(
         "stats",
@@ -321,12 +322,8 @@ def _report(counts: QueryStats, console: Console) -> None:
         **row_counts(counts),
         bad=counts.bad,
         outside=counts.outside,
-        **_facts_of(counts.work),
+        **{name: round(getattr(work, name), 6) for name in field_names(work)},
     )
-
-
-def _facts_of(work: QueryWork) -> dict[str, object]:
-    return {name: round(getattr(work, name), 6) for name in field_names(work)}
 
 
 def _work_line(work: QueryWork) -> str:

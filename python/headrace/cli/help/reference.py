@@ -41,7 +41,7 @@ def reference() -> str:
         f"| [`{name}`](#{name.replace(' ', '-')}) | {does} |\n"
         for name, does in COMMANDS
     )
-    sections = [_section(entry, load(entry)) for entry in COMMANDS]
+    sections = ["\n".join(_section(entry, load(entry))) for entry in COMMANDS]
     options = (
         f"## Options\n\nOf every command that reads rows:\n\n{_table(READING)}\n"
         f"Of every command:\n\n{_table(COMMON)}"
@@ -49,11 +49,7 @@ def reference() -> str:
     return "\n".join([INTRODUCTION + rows, *sections, options, _events()])
 
 
-def _section(entry: Entry, command: Command) -> str:
-    return "\n".join(_lines(entry, command))
-
-
-def _lines(entry: Entry, command: Command) -> Iterator[str]:
+def _section(entry: Entry, command: Command) -> Iterator[str]:
     yield f"## {entry.name}\n"
     yield f"{entry.summary[0].upper()}{entry.summary[1:]}.\n"
     positionals = [each for each in command.ARGUMENTS if not each.flags]

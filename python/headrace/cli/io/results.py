@@ -53,7 +53,7 @@ def errors_to(options: Namespace, console: Console) -> Errors | None:
     if options.errors is None:
         return telling(console)
     out: str | None = vars(options).get("out")
-    if out is not None and _same(out, options.errors):
+    if out is not None and Path(out).resolve() == Path(options.errors).resolve():
         raise UsageError(
             "--out and --errors name the same file; bad rows need their own"
         )
@@ -71,10 +71,6 @@ def telling(console: Console) -> Callable[[BadRow], None]:
         console.emit("bad_row", f"{where}: {row.error.reason}", **known)
 
     return tell
-
-
-def _same(one: str, other: str) -> bool:
-    return Path(one).resolve() == Path(other).resolve()
 
 
 def format_of(options: Namespace, console: Console) -> Format:
