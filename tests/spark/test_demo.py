@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
+from headrace.demo.demonstration import local_steps, pipeline_steps, spark_steps
 from headrace.demo.sample import LEAST_ROWS, MAX_LINE, ODD_LINES, write_sample
-from headrace.demo.steps import local_steps, pipeline_steps, spark_steps
 from headrace.errors import UsageError
 from headrace.pipeline import Pipeline
 from headrace.pipeline.report.report import accounts

@@ -282,7 +282,7 @@ class _Parser(ArgumentParser):
     flags: tuple[str, ...] = ()
 
     def error(self, message: str) -> NoReturn:
-        from headrace.cli.foreign_flags import meant_choice, spelled_here
+        from headrace.cli.flag_hints import meant_choice, spelled_here
 
         words = [word.partition("=")[0] for word in message.split()]
         hint = meant_choice(message) or spelled_here(self.command, words, self.flags)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from headrace.cli.console import Console
-    from headrace.demo.steps import Step
+    from headrace.demo.demonstration import Step
 
 ABOUT = """\
 The data is the same on every machine and has every kind of odd line: broken ones,
@@ -51,8 +51,8 @@ _SMALL = {
 
 def run(options: Namespace, console: Console) -> int:
     """Run the steps, and print each."""
+    from headrace.demo.demonstration import local_steps, pipeline_steps, spark_steps
     from headrace.demo.sample import write_sample
-    from headrace.demo.steps import local_steps, pipeline_steps, spark_steps
     from headrace.spark import ensure_java, session
 
     console.live = True
