@@ -4,8 +4,8 @@ import hypothesis.strategies as st
 from hypothesis import given
 
 import headrace
+from headrace.store.log.entries import dumped_log
 from headrace.store.log.read import ranges, timed_rows
-from headrace.store.log.report.dump import dumped_log
 
 TIMES = st.lists(st.integers(0, 30), max_size=60) | st.lists(
     st.integers(0, 30), max_size=60

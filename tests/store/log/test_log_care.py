@@ -27,8 +27,8 @@ from headrace.store.files.checked_json import with_checksum
 from headrace.store.files.system import System
 from headrace.store.log import files
 from headrace.store.log import manifest as manifests
+from headrace.store.log.entries import dumped_index
 from headrace.store.log.report.check import check_log
-from headrace.store.log.report.dump import dumped_index
 from headrace.store.log.report.stats import log_stats
 from tests.fault.failing_system import using
 

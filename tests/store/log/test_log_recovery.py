@@ -7,9 +7,9 @@ import pytest
 
 import headrace
 from headrace.errors import HeadraceWarning, LogDamagedError, TornTailError
+from headrace.store.log.entries import dumped_index
 from headrace.store.log.recover import indexes
 from headrace.store.log.report.check import check_log
-from headrace.store.log.report.dump import dumped_index
 from tests.fault.logs import everything
 
 ENTRY = 56

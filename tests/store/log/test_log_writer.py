@@ -17,9 +17,9 @@ from headrace.errors import (
     UsageError,
 )
 from headrace.store.files.system import System
+from headrace.store.log.entries import dumped_index
 from headrace.store.log.manifest import load
 from headrace.store.log.names import LogNames
-from headrace.store.log.report.dump import dumped_index
 from tests.fault.failing_system import using
 
 FIRST = "00000000000000000000.jsonl"

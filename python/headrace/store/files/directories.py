@@ -1,17 +1,13 @@
 """Directories: create those that are missing, remove those that are empty."""
 
-from __future__ import annotations
-
 import errno
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from headrace.store.files import system
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 T = TypeVar("T")
 

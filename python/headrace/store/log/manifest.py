@@ -61,6 +61,13 @@ class Times:
         bounds = [each for each in known if each is not None]
         return Times(min(bounds), max(bounds)) if len(bounds) == len(known) else Times()
 
+    @classmethod
+    def known(cls, several: Collection[Times]) -> Times:
+        """Return the range of all times that are known."""
+        earliest = [each.earliest for each in several if each.earliest is not None]
+        latest = [each.latest for each in several if each.latest is not None]
+        return cls(min(earliest, default=None), max(latest, default=None))
+
 
 @dataclass(frozen=True, slots=True)
 class Packed:

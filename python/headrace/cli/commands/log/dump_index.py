@@ -52,7 +52,7 @@ def run(options: Namespace, console: Console) -> int:
 
 
 def _indexes(file: str) -> Iterator[tuple[Path, Iterator[dict[str, object]]]]:
-    from headrace.store.log.report.dump import dumped_index, dumped_log
+    from headrace.store.log.entries import dumped_index, dumped_log
 
     if Path(file).is_dir():
         yield from dumped_log(file)

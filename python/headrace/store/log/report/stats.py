@@ -17,14 +17,13 @@ from headrace.store.log import files
 from headrace.store.log import manifest as manifests
 from headrace.store.log.entries import committed_now
 from headrace.store.log.lock import is_locked
+from headrace.store.log.manifest import Active, Manifest, Times
 from headrace.store.log.names import LogNames
 from headrace.store.log.read.consumers import Checkpoints
 
 if TYPE_CHECKING:
     import os
     from pathlib import Path
-
-    from headrace.store.log.manifest import Active, Manifest, Times
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +81,7 @@ def log_stats(directory: str | os.PathLike[str]) -> LogStats:
     data = [names.file_of(each) for each in manifest.all_segments]
     indexes = [names.index(each.base) for each in manifest.all_segments]
     aside = list(names.quarantine.iterdir()) if names.quarantine.is_dir() else []
-    times = [*(each.times for each in manifest.segments), active.times]
+    times = Times.known([*(each.times for each in manifest.segments), active.times])
     sealed = manifest.segments
     with reading(str(data[-1])):
         last = data[-1].stat()
@@ -97,8 +96,8 @@ def log_stats(directory: str | os.PathLike[str]) -> LogStats:
         disk_bytes=_bytes(data),
         index_bytes=_bytes(indexes),
         uncommitted_bytes=max(last.st_size - place.end, 0),
-        first_time=_least(times),
-        last_time=_most(times),
+        first_time=times.earliest,
+        last_time=times.latest,
         quarantine_files=len(aside),
         quarantine_bytes=_bytes(aside),
         changed=last.st_mtime,
@@ -133,16 +132,6 @@ def _bytes(paths: list[Path]) -> int:
         except FileNotFoundError:
             continue  # it was lost, or was removed just now
     return total
-
-
-def _least(times: list[Times]) -> int | None:
-    return min(
-        (each.earliest for each in times if each.earliest is not None), default=None
-    )
-
-
-def _most(times: list[Times]) -> int | None:
-    return max((each.latest for each in times if each.latest is not None), default=None)
 
 
 def _consumers(checkpoints: Checkpoints, last: int) -> tuple[ConsumerLag, ...]:

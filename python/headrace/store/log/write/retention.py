@@ -16,7 +16,7 @@ from headrace.errors import UsageError
 from headrace.kernel.log import ENTRY_BYTES, HEADER_BYTES
 from headrace.store.files import system
 from headrace.store.files.units import parse_duration, parse_size
-from headrace.store.log.manifest import Manifest, Sealed
+from headrace.store.log.manifest import Manifest, Sealed, Times
 from headrace.store.log.recover.leftovers import files_of
 from headrace.store.log.write.compaction import FullSegments
 
@@ -98,17 +98,15 @@ class Removed:
 
     def as_fields(self) -> dict[str, object]:
         """Return the numbers as plain data."""
-        times = [segment.times for segment in self.segments]
-        earliest = [each.earliest for each in times if each.earliest is not None]
-        latest = [each.latest for each in times if each.latest is not None]
+        times = Times.known([segment.times for segment in self.segments])
         return {
             "segments": len(self.segments),
             "lines": self.lines,
             "bytes": self.bytes,
             "first_line": self.segments[0].base + 1 if self.segments else None,
             "last_line": self.segments[-1].last_line if self.segments else None,
-            "min_time": min(earliest, default=None),
-            "max_time": max(latest, default=None),
+            "min_time": times.earliest,
+            "max_time": times.latest,
         }
 
 
