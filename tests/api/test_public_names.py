@@ -30,7 +30,7 @@ BETWEEN_LAYERS = {
     headrace.Dataset: {
         *("batches", "tail_batches", "bytes_read", "files", "name", "other", "refusal"),
     },
-    headrace.KeyIndex: {"answers", "leads", "request_of_json", "together"},
+    headrace.KeyIndex: {"answers", "request_of_json", "together"},
     headrace.QueryResult: {"plan"},
     Graph: {"check_source", "give_up", "location", "on_edges", "reach"},
     JoinResult: {"report_keyless"},

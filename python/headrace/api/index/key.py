@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
@@ -55,15 +55,6 @@ _TOGETHER = 1024
 """Keys for which new rows are scanned together."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Usable:
-    """An index, and the byte up to which it has all rows."""
-
-    stored: store.Stored
-    below: int
-    grown: bool
-
-
 class KeyIndex(Closing):
     """The rows of a file, or of a set of shards, by the value of a field.
 
@@ -99,7 +90,8 @@ class KeyIndex(Closing):
         self.source = self._opened.source
         files.refuse_unless_file(self.source)
         self._fields = maybe_fields(on)
-        self._usable = self._open(self._fields)
+        # The index as an access to rows; None if every answer is a scan.
+        self.leads: LedBy | None = self._open(self._fields)
         # The key of an index that does not fit is known all the same.
         assert self._fields is not None
         self.key = self._fields
@@ -126,12 +118,12 @@ class KeyIndex(Closing):
 
     # Opening
 
-    def _open(self, fields: tuple[str, ...] | None) -> _Usable | None:
+    def _open(self, fields: tuple[str, ...] | None) -> LedBy | None:
         found = self._look(fields)
         may_build = self._auto_rebuild and self._file.source.seekable
         if isinstance(found, KeyIndexError) and may_build:
             found = self._rebuilt(fields, found)
-        if isinstance(found, _Usable):
+        if isinstance(found, LedBy):
             return found
         if self._require_index or self._fields is None:
             raise found
@@ -140,7 +132,7 @@ class KeyIndex(Closing):
 
     def _rebuilt(
         self, fields: tuple[str, ...] | None, trouble: KeyIndexError
-    ) -> _Usable | KeyIndexError:
+    ) -> LedBy | KeyIndexError:
         """Build the index again with the settings that it has."""
         place = (self._subject.location, self._where, fields)
         known = self._subject.indexes.find(*place)
@@ -161,7 +153,7 @@ class KeyIndex(Closing):
             return KeyIndexError(trouble.path, error.path, "locked", reason)
         return self._look(wanted.fields)
 
-    def _look(self, fields: tuple[str, ...] | None) -> _Usable | KeyIndexError:
+    def _look(self, fields: tuple[str, ...] | None) -> LedBy | KeyIndexError:
         """Find an index that can be used, or the reason why there is none."""
         place = (self._subject.location, self._where, fields)
         match self._subject.indexes.find(*place):
@@ -173,7 +165,7 @@ class KeyIndex(Closing):
                 self._fields = stored.meta.key
                 return self._judge(stored)
 
-    def _judge(self, stored: store.Stored) -> _Usable | KeyIndexError:
+    def _judge(self, stored: store.Stored) -> LedBy | KeyIndexError:
         key, path = stored.meta.key, stored.path
         if not self._file.source.seekable:
             return self._trouble(path, "stale", "source_unseekable", key)
@@ -187,14 +179,15 @@ class KeyIndex(Closing):
         except KeyIndexError as error:
             return error
         if fresh.state == "fresh":
-            return _Usable(fitting, self._file.size, grown=False)
+            return LedBy(fitting, self._file, self._file.size, grown=False)
         trouble = self._trouble(path, fresh.state, fresh.reason, key)
         if fresh.state == "grown" and not (self._require_index or self._auto_rebuild):
             if (unused := fitting.unused) is not None and unused.fault == "corrupt":
                 damage = unused.reason
                 self._report(self._trouble(unused.path, "corrupt", damage, key))
             self._report(trouble)
-            return _Usable(fitting, fitting.newest.coverage_end, grown=True)
+            below = fitting.newest.coverage_end
+            return LedBy(fitting, self._file, below, grown=True)
         return trouble
 
     def _trouble(
@@ -257,14 +250,14 @@ class KeyIndex(Closing):
         One by one with an index, all together without, and in groups of 1024 where a file
         has grown.
         """
-        usable, waiting = self._usable, iter(requests)
+        usable, waiting = self.leads, iter(requests)
         most = None if usable is None else _TOGETHER if usable.grown else 1
         while some := list(islice(waiting, most)):
             yield some
 
     def answers(self, requests: Sequence[KeyRequest]) -> Iterator[tuple[int, RowBatch]]:
         """Yield the number of each request with its rows, in file order."""
-        usable = self._usable
+        usable = self.leads
         if usable is None:
             yield from self._scanned(requests, 0)
             return
@@ -288,9 +281,9 @@ class KeyIndex(Closing):
 
     def _give_up(self, error: KeyIndexError) -> None:
         with self._lock:
-            if self._usable is None:
+            if self.leads is None:
                 return
-            self._usable = None
+            self.leads = None
         self._report(error)
 
     def _scanned(
@@ -322,33 +315,25 @@ class KeyIndex(Closing):
     @property
     def usable(self) -> bool:
         """Whether there is an index; if not, every answer is a scan."""
-        return self._usable is not None
+        return self.leads is not None
 
     @property
     def path(self) -> str | None:
         """The file of the index."""
-        return None if self._usable is None else str(self._usable.stored.path)
+        return None if self.leads is None else str(self.leads.stored.path)
 
     @property
     def meta(self) -> Meta | None:
         """What the index and its delta cover."""
-        return None if self._usable is None else self._usable.stored.whole
-
-    @property
-    def leads(self) -> LedBy | None:
-        """The index as an access to rows, for looking up many keys together."""
-        usable = self._usable
-        if usable is None:
-            return None
-        return LedBy(usable.stored, self._file, usable.below, usable.grown)
+        return None if self.leads is None else self.leads.stored.whole
 
     def is_fresh(self) -> bool:
         """Whether the index is that of the file as it is now."""
-        if self._usable is None:
+        if self.leads is None:
             return False
         now = subject_of(self._subject.location)
         try:
-            _, found = now.fitting(self._usable.stored, now.open())
+            _, found = now.fitting(self.leads.stored, now.open())
         except KeyIndexError:
             return False
         return found.state == "fresh"
@@ -361,7 +346,7 @@ class KeyIndex(Closing):
 
     def close(self) -> None:
         """Close the files."""
-        self._opened = self._usable = None
+        self._opened = self.leads = None
 
 
 def _values(rows: RowBatch) -> list[Any]:
