@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Sequence
 
+    from _typeshed import SupportsWrite
+
     from headrace.api.graph.graph import Graph
     from headrace.api.options import (
         Fields,
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
         QueryOptions,
         ShardOptions,
     )
-    from headrace.api.results import QueryResult, Writable
+    from headrace.api.results import QueryResult
     from headrace.engines.index.kinds import Built
     from headrace.kernel.graph import GraphWritten
     from headrace.kernel.key_index import Written
@@ -46,7 +48,10 @@ if TYPE_CHECKING:
 
 
 def run_ndjson(
-    source: SourceSpec, query: str, writer: Writable, **options: Unpack[QueryOptions]
+    source: SourceSpec,
+    query: str,
+    writer: SupportsWrite[bytes],
+    **options: Unpack[QueryOptions],
 ) -> int:
     """Query each row; write the answers, and return how many."""
     return run_query(query, source, **options).write(writer)
@@ -75,7 +80,10 @@ for_each_ndjson_multi = for_each_ndjson
 
 
 def run_ndjson_stream(
-    source: OneSource, query: str, writer: Writable, **options: Unpack[QueryOptions]
+    source: OneSource,
+    query: str,
+    writer: SupportsWrite[bytes],
+    **options: Unpack[QueryOptions],
 ) -> int:
     """Query all rows; write the answers, and return how many."""
     options["stream"] = True
@@ -91,7 +99,10 @@ def collect_ndjson_stream(
 
 
 def run_ndjson_rev(
-    path: Path, query: str, writer: Writable, **options: Unpack[QueryOptions]
+    path: Path,
+    query: str,
+    writer: SupportsWrite[bytes],
+    **options: Unpack[QueryOptions],
 ) -> int:
     """Query each row of a file from the last; write the answers, and return how many."""
     options["reverse"] = True
@@ -118,7 +129,10 @@ def for_each_ndjson_rev(
 
 
 def run_ndjson_named(
-    sources: Named, query: str, writer: Writable, **options: Unpack[QueryOptions]
+    sources: Named,
+    query: str,
+    writer: SupportsWrite[bytes],
+    **options: Unpack[QueryOptions],
 ) -> int:
     """Query named sources, of which ``main`` or the first is ``$``; write the answers."""
     return _named(sources, query, options).write(writer)

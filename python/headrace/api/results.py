@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from headrace.api.formats import FormatName, Layout, load, named, target
 from headrace.engines.query.options import warn_of_memory
@@ -24,17 +24,10 @@ if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
+    from _typeshed import SupportsWrite
 
     from headrace.api.options import Errors
     from headrace.engines.query.scan import QueryInput
-
-
-class Writable(Protocol):
-    """An open file, or anything else that bytes can be written to."""
-
-    def write(self, data: bytes, /) -> object:
-        """Write bytes."""
-        ...
 
 
 class Result:
@@ -79,7 +72,7 @@ class Result:
 
     def write(
         self,
-        path: str | os.PathLike[str] | Writable,
+        path: str | os.PathLike[str] | SupportsWrite[bytes],
         format: FormatName | None = None,
         *,
         schema: pyarrow.Schema | None = None,
@@ -338,7 +331,7 @@ class QueryResult(Result):
 
     def write(
         self,
-        path: str | os.PathLike[str] | Writable,
+        path: str | os.PathLike[str] | SupportsWrite[bytes],
         format: FormatName | None = None,
         *,
         schema: pyarrow.Schema | None = None,

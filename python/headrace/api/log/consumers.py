@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from headrace.store.files.opened import Closing
@@ -29,10 +29,6 @@ class ConsumerState:
     lag_ms: int
     gone_lines: int
     updated: int
-
-    def as_fields(self) -> dict[str, object]:
-        """Return it as a JSON object."""
-        return asdict(self)
 
 
 R = TypeVar("R")

@@ -209,13 +209,7 @@ def _zsh_option(option: Argument) -> Iterable[str]:
 
 
 def _zsh_positional(argument: Argument) -> str:
-    place = {
-        "one": ":",
-        "optional": "::",
-        "several": "*:",
-        "many": "*:",
-        "repeated": "*:",
-    }[argument.arity]
+    place = {"one": ":", "optional": "::"}.get(argument.arity, "*:")
     return (
         f"{place}{_zsh_text(argument.metavar or argument.name)}:{_zsh_action(argument)}"
     )

@@ -29,6 +29,8 @@ ARGUMENTS = (
 
 def run(options: Namespace, console: Console) -> int:
     """Move and remove consumers, then print all."""
+    from dataclasses import asdict
+
     from headrace.api.log.log import Log
     from headrace.cli.io.report import print_json
 
@@ -39,7 +41,7 @@ def run(options: Namespace, console: Console) -> int:
         log.remove_consumer(name)
     for state in log.consumers():
         if options.json:
-            print_json(state.as_fields(), console)
+            print_json(asdict(state), console)
             continue
         facts = [
             state.consumer,
