@@ -10,7 +10,6 @@ import shutil
 import stat
 import time
 from contextlib import AbstractContextManager, contextmanager, suppress
-from functools import partial
 from io import BufferedWriter, FileIO, RawIOBase
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -101,7 +100,7 @@ class NewFile:
         """The descriptor of the open file."""
         if self._file.closed:
             follow_none = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-            opener = partial(_opened_with, follow_none)
+            opener = system.opener(follow_none)
             self._file = FileIO(self.temporary, "a", opener=opener)
         return self._file.fileno()
 
@@ -197,10 +196,6 @@ def remove_temporary(path: Path) -> None:
             system.calls.remove_tree(other)
         else:
             system.unlink_if_exists(other)
-
-
-def _opened_with(flags: int, path: str, _flags: int) -> int:
-    return system.calls.open(Path(path), flags)
 
 
 def _created(path: str, _flags: int) -> int:

@@ -103,6 +103,11 @@ def closing(descriptor: int) -> Iterator[int]:
         os.close(descriptor)
 
 
+def opener(flags: int) -> Callable[[str, int], int]:
+    """Return an opener for `FileIO`, which opens a file with these flags."""
+    return lambda path, _flags: calls.open(Path(path), flags)
+
+
 def write_all(descriptor: int, data: bytes | memoryview) -> None:
     """Append all of `data`; one call may write only a part."""
     rest = memoryview(data)

@@ -15,7 +15,6 @@ from itertools import islice, permutations
 from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.errors import HeadraceWarning, KeyIndexError, UsageError
-from headrace.kernel.checksum import digest
 from headrace.kernel.key_index import KeyCandidates, KeyRequest, Meta, request
 from headrace.kernel.rows import File, RowBatch, SidecarError, count_rows, reading
 from headrace.kernel.tally import Tally
@@ -109,7 +108,7 @@ class KeyRows:
         if self.proven in proven:
             return ""
         if self.part is not None:
-            if _is_same(self.part.part, self.source, prove=prove):
+            if self.part.part.is_unchanged(self.source, prove=prove):
                 return ""
             return "part_modified" if prove else "source_unproven"
         stored, opened = self.stored, self.opened
@@ -231,16 +230,6 @@ def _read_in_set(data: File, part: PartPlace, offset: int, length: int) -> bytes
         return b"\n"
     length = min(length, part.end - offset)
     return data.read_at(offset - part.start, max(length, 0))
-
-
-def _is_same(part: CoveredPart, source: Source, *, prove: bool) -> bool:
-    """Whether a part is the one that was indexed."""
-    if source.size != part.bytes:
-        return False
-    if source.mtime_ns == part.mtime_ns:
-        return True
-    with reading(source.location):
-        return prove and digest(File(source.location), part.bytes) == part.digest
 
 
 def find(

@@ -12,9 +12,7 @@ import json
 import os
 import time
 from contextlib import suppress
-from functools import partial
 from io import FileIO
-from pathlib import Path
 
 from headrace.errors import LogLockedError
 from headrace.kernel.values import InvalidJsonError, parse
@@ -35,9 +33,8 @@ class LogLock:
 
     def __init__(self, names: LogNames, *, wait: float = WAIT) -> None:
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
-        opener = partial(_opened, flags)
         self._epoch: int | None = None
-        self._file = FileIO(names.lock, "r+", opener=opener)
+        self._file = FileIO(names.lock, "r+", opener=system.opener(flags))
         HELD.add(self)
         try:
             files.refuse_irregular(names.lock, os.fstat(self._file.fileno()).st_mode)
@@ -129,7 +126,3 @@ def is_locked(names: LogNames) -> bool:
         finally:
             os.close(descriptor)
     return False
-
-
-def _opened(flags: int, path: str, _flags: int) -> int:
-    return system.calls.open(Path(path), flags)

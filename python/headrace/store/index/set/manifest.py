@@ -11,13 +11,16 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from headrace.errors import HeadraceError
+from headrace.kernel.checksum import digest
 from headrace.kernel.index_meta import Lines
+from headrace.kernel.rows import File, reading
 from headrace.kernel.values import InvalidJsonError, parse
 from headrace.store.files.checked_json import dumped, encoded, has_checksum
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from headrace.store.files.source import Source
     from headrace.store.shards.metadata import Part
 
 VERSION = 1
@@ -51,6 +54,15 @@ class CoveredPart:
         """Whether a part in the metadata of the set is this one."""
         named = (part.path, part.bytes, part.logical_bytes, part.digest)
         return named == (self.path, self.bytes, self.logical_bytes, self.digest)
+
+    def is_unchanged(self, source: Source, *, prove: bool) -> bool:
+        """Whether a file is this part; with `prove`, it may be read for that."""
+        if source.size != self.bytes:
+            return False
+        if source.mtime_ns == self.mtime_ns:
+            return True
+        with reading(source.location):
+            return prove and digest(File(source.location), self.bytes) == self.digest
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,9 @@ import stat
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from headrace.kernel.checksum import digest
 from headrace.kernel.index_meta import SourceMark
 from headrace.kernel.key_index import KeyIndex, Meta
-from headrace.kernel.rows import File, SidecarError, reading
+from headrace.kernel.rows import SidecarError, reading
 from headrace.store.index.catalog import Catalog
 from headrace.store.index.file import Delta, Freshness, Unreadable
 from headrace.store.index.key import Stored
@@ -164,22 +163,12 @@ def _freshness(manifest: Manifest, opened: OpenedSet, *, prove: bool) -> Freshne
         if not part.is_of(opened.parts[number]):
             return Freshness("stale", "set_replaced")
     for number, part in enumerate(covered):
-        source = opened.sources[number]
-        if source.mtime_ns != part.mtime_ns and not (
-            prove and has_digest(opened, number)
-        ):
+        if not part.is_unchanged(opened.sources[number], prove=prove):
             reason = "part_modified" if prove else "source_unproven"
             return Freshness("stale", reason)
     if len(opened.parts) > len(covered):
         return Freshness("grown", "set_grown")
     return Freshness("fresh")
-
-
-def has_digest(opened: OpenedSet, number: int) -> bool:
-    """Whether a part has the digest in the metadata of the set."""
-    part, location = opened.parts[number], opened.sources[number].location
-    with reading(location):
-        return digest(File(location), part.bytes) == part.digest
 
 
 def restamped(manifest: Manifest, opened: OpenedSet) -> Manifest:

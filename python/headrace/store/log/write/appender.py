@@ -296,11 +296,12 @@ class SegmentAppender:
     def _begun(self, following: Manifest) -> OpenSegment:
         """Create the files of an empty segment, and make it the last one."""
         names, header = self.names, _header(following)
-        made: list[Path] = []
+        made = list[Path]()
         try:
-            if _is_empty(names.data(header.base)):
-                # An earlier attempt could not remove it.
-                system.calls.unlink(names.data(header.base))
+            with suppress(FileNotFoundError):
+                if names.data(header.base).stat().st_size == 0:
+                    # An earlier attempt could not remove it.
+                    system.calls.unlink(names.data(header.base))
             os.close(system.calls.create(names.data(header.base)))
             made.append(names.data(header.base))
             create_index(names, header)
@@ -377,10 +378,3 @@ def _header(manifest: Manifest) -> Header:
 
 def _now() -> int:
     return time.time_ns() // 1_000_000
-
-
-def _is_empty(path: Path) -> bool:
-    try:
-        return path.stat().st_size == 0
-    except FileNotFoundError:
-        return False
