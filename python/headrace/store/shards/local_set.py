@@ -46,6 +46,8 @@ class LocalSet(SetNames):
 
     def committed(self) -> list[int]:
         """List the numbers of all generations with a metadata file, newest first."""
+        if not self.directory.exists():
+            return []
         with reading(str(self.directory)):
             found = system.calls.list_directory(self.directory)
         return naming.generations(found, self.name)

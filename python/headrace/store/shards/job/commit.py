@@ -51,7 +51,7 @@ class Generation:
         self._lock: FileLock | None = None
         refuse_foreign(self.names.directory)
         try:
-            self._had_set = bool(self._numbers())
+            self._had_set = bool(self.names.committed())
             with self.writing():
                 directory = self.names.directory
                 self._lock = use_directory(directory, self._made, self.names.locked)
@@ -62,15 +62,11 @@ class Generation:
 
     def _begin(self) -> None:
         local.remove_dead(self.names)
-        numbers = self._numbers()
+        numbers = self.names.committed()
         self._had_set = bool(numbers)
         self.number = max(numbers, default=0) + 1
         while any(map(os.path.lexists, self.names.places(self.number))):
             self.number += 1  # it has files of another program
-
-    def _numbers(self) -> list[int]:
-        there = self.names.directory.exists()
-        return self.names.committed() if there else []
 
     @property
     def root(self) -> Path:

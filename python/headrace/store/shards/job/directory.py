@@ -70,11 +70,6 @@ class DirectoryHome:
         """Raise unless the directory can contain a set."""
         refuse_foreign(self.names.directory)
 
-    def newest(self) -> Metadata | None:
-        """Return the metadata of the present generation; None if none was committed."""
-        there = self.names.directory.exists()
-        return self.names.newest() if there else None
-
     def begun(self, _current: Metadata | None, *, shared: bool) -> "DirectoryHome":
         """Create the staging directory; it may exist if jobs have `shared` it."""
         with unwritable(self.staging, UNCHANGED, or_named=True):

@@ -212,7 +212,7 @@ def _home(place: Path | str, name: str, token: str | None, grace: float | None) 
 def current_set(home: Home, *, overwrite: bool) -> Metadata | None:
     """Return the present set; a damaged set can only be overwritten."""
     try:
-        return home.newest()
+        return home.names.newest()
     except BadSetError:
         if overwrite:
             return None

@@ -54,10 +54,6 @@ class RemoteHome:
     def refuse_foreign(self) -> None:
         """Do nothing: a set in an object store can be beside any other files."""
 
-    def newest(self) -> Metadata | None:
-        """Return the metadata of the present generation; None if none was committed."""
-        return self.names.newest()
-
     def begun(self, current: Metadata | None, *, shared: bool) -> RemoteHome:  # noqa: ARG002
         """Raise, before any task runs, unless the store supports commits."""
         self.names.store.refuse_unless_creating(naming.probe_name(self.names.name))
