@@ -13,8 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.engines.spark.session.java import ensure_java
-from headrace.engines.spark.session.master import chosen_master
-from headrace.engines.spark.session.missing_extra import needing_pyspark
+from headrace.engines.spark.session.master import chosen_master, needing_pyspark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

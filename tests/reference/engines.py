@@ -16,8 +16,7 @@ from headrace.engines.spark.query.task_query import (
     UniqueShuffle,
 )
 from headrace.engines.spark.shuffle.finish_task import ChunkMaker, Element
-from headrace.engines.spark.shuffle.group_task import GroupMaker, Member
-from headrace.engines.spark.shuffle.merge_task import GroupMerger
+from headrace.engines.spark.shuffle.group_task import GroupMaker, GroupMerger, Member
 from headrace.errors import HeadraceError
 from headrace.kernel.programs import SiftedRow, Sources, Stage, StreamQuery
 from headrace.kernel.rows import RowBatch

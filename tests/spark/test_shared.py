@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql.types import LongType, StructField, StructType
 
 import headrace
-from headrace.engines.spark.session.shared_storage import refuse_unshared
+from headrace.engines.spark.session.master import refuse_unshared
 from headrace.engines.spark.source.data_source import HeadraceSource, source_at
 from headrace.errors import NotSharedError
 from headrace.pipeline import Pipeline, Source

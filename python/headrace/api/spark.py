@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from headrace.api.options import EngineOptions, place_of_tasks
 from headrace.engines.spark.query.engine import SparkEngine
 from headrace.engines.spark.query.run import PARTITION_BYTES, RunTasks
-from headrace.engines.spark.session.master import Place, chosen_place
-from headrace.engines.spark.session.missing_extra import needing_pyspark
+from headrace.engines.spark.session.master import Place, chosen_place, needing_pyspark
 from headrace.errors import UsageError
 from headrace.store.files.units import parse_size
 from headrace.store.rows.row_file import RowFile, RowOptions

@@ -7,6 +7,7 @@ misspelt.
 import os
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,6 +27,7 @@ from headrace.store.files.units import parse_size
 from headrace.suggestion import did_you_mean
 
 K = TypeVar("K")
+T = TypeVar("T")
 
 _TOP = ("name", "directory", "memory", "source", "names", "stage", "output", "index")
 
@@ -79,7 +81,7 @@ def pipeline_of(table: Mapping[str, Any], *, base: str = ".") -> Pipeline:
 def _several(what: str, value: object) -> list[object]:
     if isinstance(value, dict):
         raise UsageError(f"{what} must be an array of tables; write [[{what}]]")
-    return _list(what, value)
+    return _checked(what, value, list, "a list")
 
 
 def _of_kind(what: str, number: int, value: object, known: Sequence[Kind[K]]) -> K:
@@ -123,28 +125,25 @@ def _refuse_unknown(where: str, table: Mapping[str, Any], known: Sequence[str]) 
         )
 
 
-def _text(where: str, value: object) -> str:
-    if not isinstance(value, str):
-        raise UsageError(f"{where} is {value!r}; must be a text")
+def _checked(where: str, value: object, kind: type[T], what: str) -> T:
+    """Return a value of a type; raise if it is of another one, also of a subtype."""
+    if type(value) is not kind:
+        raise UsageError(f"{where} is {value!r}; must be {what}")
     return value
+
+
+def _text(where: str, value: object) -> str:
+    return _checked(where, value, str, "a text")
 
 
 def _texts(where: str, value: object) -> str | list[str]:
     if isinstance(value, str):
         return value
-    return [_text(where, each) for each in _list(where, value)]
-
-
-def _list(where: str, value: object) -> list[object]:
-    if not isinstance(value, list):
-        raise UsageError(f"{where} is {value!r}; must be a list")
-    return value
+    return [_text(where, each) for each in _checked(where, value, list, "a list")]
 
 
 def _table(where: str, value: object) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise UsageError(f"{where} is {value!r}; must be a table")
-    return value
+    return _checked(where, value, dict, "a table")
 
 
 def _text_table(where: str, value: object) -> dict[str, str]:
@@ -168,26 +167,14 @@ def _size(where: str, value: object) -> int | str:
     return value
 
 
-def _number(where: str, value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise UsageError(f"{where} is {value!r}; must be an integer")
-    return value
-
-
-def _switch(where: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise UsageError(f"{where} is {value!r}; must be true or false")
-    return value
-
-
 _READ: dict[FieldKind, Callable[[str, object], object]] = {
     "text": _text,
     "texts": _texts,
     "choice": _text,
     "table": _text_table,
     "size": _size,
-    "number": _number,
-    "switch": _switch,
+    "number": partial(_checked, kind=int, what="an integer"),
+    "switch": partial(_checked, kind=bool, what="true or false"),
 }
 
 

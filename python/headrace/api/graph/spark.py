@@ -29,8 +29,7 @@ from headrace.engines.spark.graph.edge_task import (
     IndexFile,
 )
 from headrace.engines.spark.graph.expansion import EdgeFinder, EdgeTasks, Walk
-from headrace.engines.spark.session.master import Place, chosen_place
-from headrace.engines.spark.session.missing_extra import needing_pyspark
+from headrace.engines.spark.session.master import Place, chosen_place, needing_pyspark
 from headrace.engines.spark.source.partitions import absolute
 from headrace.errors import GraphIndexError, KeyIndexError
 from headrace.kernel.graph import edges_of

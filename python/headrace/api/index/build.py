@@ -151,8 +151,11 @@ def _by_tasks(
     # A key lookup does not load Spark's modules.
     from headrace.api.spark import task_bytes, tasks_at
     from headrace.engines.index.jobs import MOST_TOGETHER, Target, build_together
-    from headrace.engines.spark.session.master import chosen_place, master_of
-    from headrace.engines.spark.session.shared_storage import refuse_unshared
+    from headrace.engines.spark.session.master import (
+        chosen_place,
+        master_of,
+        refuse_unshared,
+    )
 
     size, place = task_bytes(engine.partition_bytes), chosen_place(engine.place)
     waiting, failure = iter(sources), None

@@ -51,9 +51,12 @@ def _made_by(
         return InThreads(wanted), wanted
     # A key lookup does not load Spark's modules.
     from headrace.api.spark import task_bytes
-    from headrace.engines.spark.session.master import chosen_place, master_of
-    from headrace.engines.spark.session.missing_extra import needing_pyspark
-    from headrace.engines.spark.session.shared_storage import refuse_unshared
+    from headrace.engines.spark.session.master import (
+        chosen_place,
+        master_of,
+        needing_pyspark,
+        refuse_unshared,
+    )
 
     size, place = task_bytes(engine.partition_bytes), chosen_place(engine.place)
     refuse_unshared(path.parent, master_of(place))

@@ -5,41 +5,40 @@ on the cuts. Entries that an index already has are taken from the index: only ne
 source are read, and old rows where only they can tell two keys apart.
 """
 
-from __future__ import annotations
-
 import os
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from headrace.engines.index.collect import ends_of, scan_fragment, total
-from headrace.engines.index.kinds import Built
+from headrace.engines.index.collect import (
+    Collected,
+    Scanned,
+    ends_of,
+    scan_fragment,
+    total,
+)
+from headrace.engines.index.kinds import AnyBuild, Built, GraphBuild
+from headrace.errors import KeyIndexError
 from headrace.kernel.graph import GraphIndex, write_index
 from headrace.kernel.index_meta import HASH_BYTES, Lines, MadeOf, SourceMark
 from headrace.kernel.key_index import FewBitsError
 from headrace.kernel.rows import SidecarError, explaining
+from headrace.physical.fragment import Fragment
 from headrace.store.files.atomic import in_place_of
 from headrace.store.files.opened import OpenedFile
+from headrace.store.files.source import Source
 from headrace.store.index.file import (
+    AnyStored,
     delta_of,
     mark_of,
     refuse_unless_seekable,
     remove_delta,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from headrace.engines.index.collect import Collected, Scanned
-    from headrace.engines.index.kinds import AnyBuild, GraphBuild
-    from headrace.errors import KeyIndexError
-    from headrace.physical.fragment import Fragment
-    from headrace.store.files.source import Source
-    from headrace.store.index.file import AnyStored
-    from headrace.store.index.graph import StoredGraph
+from headrace.store.index.graph import StoredGraph
 
 _MOST_THREADS = 256
 """More threads would wait for each other, each with its own memory."""

@@ -5,5 +5,5 @@ jobs. `source`, `sink` and `stream` are the data source that PySpark calls. `que
 queries, `shuffle` moves rows by their keys, `index` builds indexes and `graph` follows edges.
 
 PySpark is an optional dependency: a driver without it gets an error that says what to install
-(`session.missing_extra`), so modules that import PySpark are imported when they are needed.
+(`session.master`), so modules that import PySpark are imported when they are needed.
 """

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from headrace.engines.query.options import QueryOptions
 from headrace.engines.rows.step_tasks import RowTasks
 from headrace.engines.rows.steps import StepCounts
-from headrace.engines.spark.session.missing_extra import needing_pyspark
+from headrace.engines.spark.session.master import needing_pyspark
 from headrace.engines.spark.source.partitions import absolute
 from headrace.errors import UnaccountedRowsError, UnusableTableError
 from headrace.kernel.rows import Decoding

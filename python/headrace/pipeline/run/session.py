@@ -6,9 +6,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from uuid import uuid4
 
-from headrace.engines.spark.session.master import check_master, master_of
-from headrace.engines.spark.session.missing_extra import needing_pyspark
-from headrace.engines.spark.session.shared_storage import refuse_unshared
+from headrace.engines.spark.session.master import (
+    check_master,
+    master_of,
+    needing_pyspark,
+    refuse_unshared,
+)
 from headrace.engines.spark.tasks.stage_metrics import stages_with, tag_jobs
 
 if TYPE_CHECKING:

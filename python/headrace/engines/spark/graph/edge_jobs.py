@@ -70,19 +70,16 @@ def _find(spark: SparkSession, hop: Hop) -> Iterator[Sequence[FoundEdge]]:
 
     Spark keeps them until they are fetched, on disk if memory is short.
     """
-    for chunk in _fetched(spark, hop):
-        found = pickle.loads(chunk)
-        if isinstance(found, KeyIndexError):
-            raise found
-        yield found
 
-
-def _fetched(spark: SparkSession, hop: Hop) -> Iterator[bytes]:
     def chunks() -> Iterator[bytes]:
         for (chunk,) in rows_by_partition(spark, _chunks(spark, hop).select("chunk")):
             yield chunk
 
-    return job_rows(spark, chunks)
+    for chunk in job_rows(spark, chunks):
+        found = pickle.loads(chunk)
+        if isinstance(found, KeyIndexError):
+            raise found
+        yield found
 
 
 def _seen(

@@ -1,14 +1,19 @@
-"""Spark masters: the default, the choice for this process, and a check of the spelling."""
+"""Spark masters: the default, the choice for this process, and checks before a start."""
 
 from __future__ import annotations
 
+import os
 import re
 import sys
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from headrace.errors import UsageError
+from headrace.errors import MissingExtraError, NotSharedError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyspark.sql import SparkSession
 
 Place: TypeAlias = "str | SparkSession"
@@ -66,3 +71,45 @@ def check_master(master: str) -> None:
             f"{master} is not a Spark master; use local[*,4], spark://HOST:7077, yarn, "
             "k8s://https://HOST:6443 or sc://HOST:15002"
         )
+
+
+@contextmanager
+def needing_pyspark() -> Iterator[None]:
+    """Raise `MissingExtraError` if an import in the block misses PySpark or Arrow."""
+    try:
+        import pyarrow  # noqa: F401
+
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in {"pyspark", "pyarrow", "py4j"}:
+            raise
+        raise MissingExtraError("spark", package) from error
+
+
+VARIABLE = "HEADRACE_SHARED"
+
+
+def refuse_unshared(path: str | os.PathLike[str], master: str) -> None:
+    """Raise if `master` is a cluster and `path` is not declared as shared.
+
+    Tasks of a cluster write to directories of the machine they run on, and the driver commits the
+    files that it finds in its own. A path does not show whether these are the same, so the user
+    declares it: ``HEADRACE_SHARED`` names the directories that all machines share. An empty
+    `master` is unknown; then a task fails if it does not see the directory.
+
+    >>> refuse_unshared("out", "local[*,4]")
+    >>> refuse_unshared("out", "yarn")
+    Traceback (most recent call last):
+    headrace.errors.NotSharedError: ...
+    """
+    # The tasks of local-cluster run in other processes, but on this machine.
+    if not master or master.startswith("local") or _is_declared(path):
+        return
+    raise NotSharedError(os.path.abspath(path), master)  # noqa: PTH100, `..` goes too
+
+
+def _is_declared(path: str | os.PathLike[str]) -> bool:
+    wanted = Path(os.path.abspath(path))  # noqa: PTH100
+    names = os.environ.get(VARIABLE, "").split(os.pathsep)
+    return any(wanted.is_relative_to(name) for name in filter(None, names))

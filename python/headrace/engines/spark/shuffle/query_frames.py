@@ -34,8 +34,12 @@ from headrace.engines.spark.shuffle.frames import (
     joined_lines,
     sorted_lines,
 )
-from headrace.engines.spark.shuffle.group_task import GroupMaker, Member, Piece
-from headrace.engines.spark.shuffle.merge_task import GroupMerger
+from headrace.engines.spark.shuffle.group_task import (
+    GroupMaker,
+    GroupMerger,
+    Member,
+    Piece,
+)
 from headrace.engines.spark.shuffle.stage_task import (
     JoinElements,
     PassStages,

@@ -21,7 +21,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from headrace.engines.spark.session.shared_storage import refuse_unshared
+from headrace.engines.spark.session.master import refuse_unshared
 from headrace.engines.spark.session.version_guard import SameVersion, freeze_when_warm
 from headrace.engines.spark.sink.options import (
     is_write,
@@ -74,18 +74,18 @@ class HeadraceSource(DataSource):
         options = stream_options(self._given).read
         if not (options.infer or options.columns or options.variant):
             return DEFAULT_SCHEMA
-        from headrace.engines.spark.source.schema_inference import found_columns
-        from headrace.engines.spark.source.spark_types import spark_struct
+        from headrace.engines.spark.source.schema_inference import (
+            found_columns,
+            spark_struct,
+        )
 
         return StructType.fromJson(spark_struct(found_columns(options)))
 
     # Spark calls it with `schema=`.
-    def reader(self, schema: StructType) -> LineReader | RecordReader:
+    def reader(self, schema: StructType) -> Reader:
         return self._reader(schema, read_options(self._given))
 
-    def _reader(
-        self, schema: StructType, options: ReadOptions
-    ) -> LineReader | RecordReader:
+    def _reader(self, schema: StructType, options: ReadOptions) -> Reader:
         if options.bad_records is not None:
             refuse_unshared(local_path(options.bad_records), self.master)
         columns = checked(
@@ -98,7 +98,7 @@ class HeadraceSource(DataSource):
         _refuse_ignored(options, schema.names)
         # A read without columns counts records, not lines.
         if schema.names and of_lines(schema.names) and not options.looks_inside:
-            return LineReader(options, columns)
+            return Reader(options, columns)
         from pyspark.sql.pandas.types import to_arrow_schema
 
         from headrace.engines.spark.source.record_batches import records
@@ -106,7 +106,7 @@ class HeadraceSource(DataSource):
         arrow_schema = to_arrow_schema(schema, timezone="UTC")
         zone = options.time_zone or self.time_zone
         planned = records(arrow_schema, columns, options.variant, zone)
-        return RecordReader(options, planned)
+        return Reader(options, planned.ours, planned)
 
     # Spark calls it with the two in this order.
     def writer(self, schema: StructType, overwrite: bool) -> HeadraceWriter:  # noqa: FBT001
@@ -165,13 +165,23 @@ def source_at(master: str, time_zone: str = "UTC") -> type[HeadraceSource]:
     return type(HeadraceSource.__name__, (HeadraceSource,), known)
 
 
-class _Reader(DataSourceReader):
-    """One read: the driver plans its partitions, the tasks read their rows."""
+class Reader(DataSourceReader):
+    """One read: the driver plans its partitions, the tasks read their rows.
 
-    def __init__(self, options: ReadOptions, columns: tuple[Column, ...]) -> None:
+    Rows with columns that are `planned` are parsed, and blank lines are not rows; otherwise every
+    line is a row.
+    """
+
+    def __init__(
+        self,
+        options: ReadOptions,
+        columns: tuple[Column, ...],
+        planned: Records | None = None,
+    ) -> None:
         self._version = SameVersion()  # unpickled first
         self._options = options
         self._columns = columns
+        self._planned = planned
 
     @property
     def numbered(self) -> bool:
@@ -186,31 +196,20 @@ class _Reader(DataSourceReader):
             for fragments in plan(self._options, number_rows=self.numbered)
         ]
 
-
-class LineReader(_Reader):
-    """Every line is a row."""
-
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        from headrace.engines.spark.source.line_batches import read_fragment
-
         # Spark makes up a partition of None where there are no files.
-        for fragment in partition.value or ():
-            yield from read_fragment(fragment, self._columns, self._options)
+        fragments = partition.value or ()
+        if self._planned is None:
+            from headrace.engines.spark.source.line_batches import read_fragment
 
-
-class RecordReader(_Reader):
-    """Rows are parsed; blank lines are not rows."""
-
-    def __init__(self, options: ReadOptions, planned: Records) -> None:
-        super().__init__(options, planned.ours)
-        self._planned = planned
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+            for fragment in fragments:
+                yield from read_fragment(fragment, self._columns, self._options)
+            return
         from headrace.engines.spark.source.record_batches import FragmentReader
 
         with self._quarantine() as quarantine:
             reader = FragmentReader(self._planned, self._options, quarantine)
-            for fragment in partition.value or ():
+            for fragment in fragments:
                 yield from reader.read(fragment)
 
     def _quarantine(self) -> AbstractContextManager[Quarantine | None]:

@@ -11,7 +11,7 @@ import struct
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 from uuid import uuid4
 
 import pyarrow as pa
@@ -25,7 +25,6 @@ from headrace.engines.spark.source.line_batches import (
     wanted_rows,
 )
 from headrace.engines.spark.source.meta_columns import COLUMNS
-from headrace.engines.spark.source.spark_types import in_zone
 from headrace.errors import FaultyRowError, UsageError
 from headrace.kernel.arrow.columns import ColumnBuilder
 from headrace.kernel.arrow.types import (
@@ -94,6 +93,26 @@ def records(
             f"VARIANT, and besides it only {', '.join(COLUMNS)}"
         )
     return Records(schema, ours, shape_of(fields[0].type, variant), of_fields=False)
+
+
+def in_zone(shape: Shape, zone: str) -> Shape:
+    """Return a shape in which timestamps without an offset are in a zone.
+
+    >>> in_zone({"array": "timestamp"}, "Europe/Berlin")
+    {'array': {'timestamp_in': 'Europe/Berlin'}}
+    """
+    match shape:
+        case "timestamp" if zone != "UTC":
+            return {"timestamp_in": zone}
+        case {"struct": fields}:
+            pairs = cast("list[tuple[str, Shape]]", fields)
+            return {"struct": [[name, in_zone(of, zone)] for name, of in pairs]}
+        case {"array": of}:
+            return {"array": in_zone(cast("Shape", of), zone)}
+        case {"map": of}:
+            return {"map": in_zone(cast("Shape", of), zone)}
+        case _:
+            return shape
 
 
 def _refuse_unknown(zone: str) -> None:

@@ -6,9 +6,10 @@ not depend on where the files are cut.
 
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import cast
 
 from headrace.engines.spark.source.line_batches import wanted_rows
 from headrace.engines.spark.source.meta_columns import COLUMNS
@@ -121,3 +122,44 @@ def _answers(queries: list[RowQuery], batch: RowBatch) -> Iterator[RowBatch]:
         start = answers.end
         for lines in rows_of_text(answers.lines):
             yield from _answers(others, lines)
+
+
+# Shapes of the core as types of Spark
+
+
+def spark_type(shape: Shape) -> object:
+    """Return the Spark type of a shape, as in the JSON of a Spark schema."""
+    match shape:
+        case str():
+            return shape
+        case {"integer": 8}:
+            return "long"
+        case {"decimal": [precision, scale]}:
+            return f"decimal({precision},{scale})"
+        case {"struct": fields}:
+            return spark_struct(cast("list[tuple[str, Shape]]", fields))
+        case {"array": element}:
+            return {
+                "type": "array",
+                "elementType": spark_type(cast("Shape", element)),
+                "containsNull": True,
+            }
+        case {"map": value}:
+            return {
+                "type": "map",
+                "keyType": "string",
+                "valueType": spark_type(cast("Shape", value)),
+                "valueContainsNull": True,
+            }
+    raise AssertionError(f"inference never returns the shape {shape}")
+
+
+def spark_struct(fields: Iterable[tuple[str, Shape]]) -> dict[str, object]:
+    """Return the Spark struct of these fields, as in the JSON of a Spark schema."""
+    return {
+        "type": "struct",
+        "fields": [
+            {"name": name, "type": spark_type(shape), "nullable": True, "metadata": {}}
+            for name, shape in fields
+        ],
+    }

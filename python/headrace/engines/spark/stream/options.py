@@ -34,34 +34,27 @@ class Budget:
 
 
 class Spending:
-    """The rest of a budget while files or parts are taken one after the other."""
+    """The rest of a budget while files or parts are taken one after the other.
+
+    `max_bytes` and `max_rows` may still be taken; None for no limit.
+    """
 
     def __init__(self, budget: Budget) -> None:
-        self._bytes = budget.max_bytes
-        self._rows = budget.max_rows
+        self.max_bytes = budget.max_bytes
+        self.max_rows = budget.max_rows
         self._some = False
-
-    @property
-    def max_bytes(self) -> int | None:
-        """The bytes that may still be taken; None for no limit."""
-        return self._bytes
-
-    @property
-    def max_rows(self) -> int | None:
-        """The lines that may still be taken; None for no limit."""
-        return self._rows
 
     @property
     def spent(self) -> bool:
         """Whether the budget is used up."""
-        left = (self._bytes, self._rows)
+        left = (self.max_bytes, self.max_rows)
         return self._some and any(each is not None and each <= 0 for each in left)
 
     def take(self, size: int, rows: int) -> None:
         """Subtract bytes and rows from the budget."""
         self._some = True
-        self._bytes = None if self._bytes is None else self._bytes - size
-        self._rows = None if self._rows is None else self._rows - rows
+        self.max_bytes = None if self.max_bytes is None else self.max_bytes - size
+        self.max_rows = None if self.max_rows is None else self.max_rows - rows
 
     def first_of(self, sizes: Iterable[tuple[int, int]]) -> int:
         """Take the first items that fit, given their bytes and lines; return their number.
@@ -74,7 +67,7 @@ class Spending:
         """
         taken = 0
         for size, rows in sizes:
-            over = self._over(size, self._bytes) or self._over(rows, self._rows)
+            over = self._over(size, self.max_bytes) or self._over(rows, self.max_rows)
             if self.spent or (self._some and over):
                 break
             self.take(size, rows)

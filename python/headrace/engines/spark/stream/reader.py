@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from headrace.engines.spark.source.data_source import LineReader, RecordReader
+    from headrace.engines.spark.source.data_source import Reader
     from headrace.engines.spark.stream.inputs import StreamInput
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """One streaming read: the driver plans its batches, the tasks read their rows."""
 
-    def __init__(self, options: StreamOptions, rows: LineReader | RecordReader) -> None:
+    def __init__(self, options: StreamOptions, rows: Reader) -> None:
         self._rows = rows  # unpickled first, checks the version
         self._options = options
         self._source: StreamInput | None = None
