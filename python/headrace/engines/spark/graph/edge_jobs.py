@@ -6,7 +6,6 @@ The partition of an edge depends on the edge alone, so a retried task moves no e
 from __future__ import annotations
 
 import pickle
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -104,16 +103,16 @@ def _chunks(spark: SparkSession, hop: Hop) -> DataFrame:
     """Return the chunks of a level, in ordered partitions."""
     if hop.strategy == "index":
         tasks = -(-len(hop.nodes) // _NODES_OF_A_TASK)
-        found = numbered(spark, tasks).mapInArrow(LookUpEdges(hop, tasks), _CHUNKS)
+        look_up = NumberedTask(look_up_edges, (hop, tasks))
+        found = numbered(spark, tasks).mapInArrow(look_up, _CHUNKS)
         if tasks == 1:
             return found
         ordered = found.repartitionById(tasks, F.col("task").cast("int"))
         return ordered.sortWithinPartitions("number")
-    count = len(hop.tasks)
+    count, job = len(hop.tasks), uuid4().hex
     if hop.strategy == "broadcast":
-        edges = numbered(spark, count).mapInArrow(
-            ScanEdges(hop.nodes, hop.tasks, hop.wanted), _OF_NODES
-        )
+        scan = NumberedTask(scan_edges, (hop.nodes, hop.tasks, hop.wanted, job))
+        edges = numbered(spark, count).mapInArrow(scan, _OF_NODES)
     else:
         places = pa.table(
             {
@@ -121,31 +120,21 @@ def _chunks(spark: SparkSession, hop: Hop) -> DataFrame:
                 "place": pa.array(range(len(hop.nodes)), "int64"),
             }
         )
-        found = numbered(spark, count).mapInArrow(
-            ScanEdges(None, hop.tasks, hop.wanted), _OF_ALL
-        )
+        scan = NumberedTask(scan_edges, (None, hop.tasks, hop.wanted, job))
+        found = numbered(spark, count).mapInArrow(scan, _OF_ALL)
         edges = found.join(spark.createDataFrame(places), "id").drop("id")
     parts = max(min(count, len(hop.nodes) // _NODES_OF_A_TASK), 1)
     part = F.floor(F.col("place") * parts / len(hop.nodes)).cast("int")
     ordered = edges.repartitionById(parts, part)
     ordered = ordered.sortWithinPartitions("place", "task", "number")
-    return ordered.mapInArrow(ThinEdges(hop.wanted), _CHUNKS)
+    return ordered.mapInArrow(Task(thin_edges, (hop.wanted,)), _CHUNKS)
 
 
-@dataclass(frozen=True)
-class LookUpEdges(NumberedTask):
-    """Finds the edges of each task's share of the nodes by indexes."""
-
-    hop: Hop
-    tasks: int
-
-    def run(self, task: int) -> Iterator[pa.RecordBatch]:
-        """Yield the edges of the nodes of one task."""
-        hop = self.hop
-        first, end = (len(hop.nodes) * at // self.tasks for at in (task, task + 1))
-        nodes = hop.nodes[first:end]
-        edges = by_indexes(hop.indexes, hop.wanted, nodes, first)
-        yield from _in_chunks(task, thinned(edges, hop.wanted))
+def look_up_edges(hop: Hop, tasks: int, task: int) -> Iterator[pa.RecordBatch]:
+    """Yield the edges of one task's share of the nodes, found by indexes."""
+    first, end = (len(hop.nodes) * at // tasks for at in (task, task + 1))
+    edges = by_indexes(hop.indexes, hop.wanted, hop.nodes[first:end], first)
+    return _in_chunks(task, thinned(edges, hop.wanted))
 
 
 def _in_chunks(task: int, edges: Iterable[FoundEdge]) -> Iterator[pa.RecordBatch]:
@@ -165,25 +154,22 @@ def _in_chunks(task: int, edges: Iterable[FoundEdge]) -> Iterator[pa.RecordBatch
         number += 1
 
 
-@dataclass(frozen=True)
-class ScanEdges(NumberedTask):
-    """Scans the fragments of each task for the edges of `nodes`, or for all edges if None."""
-
-    nodes: Sequence[str] | None
-    tasks: Sequence[Sequence[PlacedFragment]]
-    wanted: EdgesWanted
-    job: str = field(default_factory=lambda: uuid4().hex)
-
-    def run(self, task: int) -> Iterator[pa.RecordBatch]:
-        """Yield the edges of one task, numbered in their order."""
-        edge_scan, number = shared(self.job, self._edge_scan), 0
-        for before, found in by_scan(self.tasks[task], self.wanted.fields, edge_scan):
-            yield _columns(task, number, before, found)
-            number += len(found)
-
-    def _edge_scan(self) -> EdgeScan:
-        predicates, direction = self.wanted.predicates, self.wanted.direction
-        return EdgeScan(self.nodes, predicates=predicates, direction=direction)
+def scan_edges(
+    nodes: Sequence[str] | None,
+    tasks: Sequence[Sequence[PlacedFragment]],
+    wanted: EdgesWanted,
+    job: str,
+    task: int,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the edges of `nodes`, or all edges if None, in the fragments of one task, numbered."""
+    predicates, direction = wanted.predicates, wanted.direction
+    edge_scan = shared(
+        job, lambda: EdgeScan(nodes, predicates=predicates, direction=direction)
+    )
+    number = 0
+    for before, found in by_scan(tasks[task], wanted.fields, edge_scan):
+        yield _columns(task, number, before, found)
+        number += len(found)
 
 
 def _columns(
@@ -218,20 +204,16 @@ def _texts(texts: LargeTexts) -> pa.Array:
     return pa.Array.from_buffers(pa.large_string(), len(texts), buffers).cast("string")
 
 
-@dataclass(frozen=True)
-class ThinEdges(Task):
-    """Drops edges that change no result, from edges in order."""
-
-    wanted: EdgesWanted
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield chunks of the remaining edges."""
-        edges = (
-            FoundEdge._make(edge)
-            for batch in batches
-            for edge in zip(
-                *(batch.column(name).to_pylist() for name in FoundEdge._fields),
-                strict=True,
-            )
+def thin_edges(
+    wanted: EdgesWanted, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Yield chunks of edges in order, without those that change no result."""
+    edges = (
+        FoundEdge._make(edge)
+        for batch in batches
+        for edge in zip(
+            *(batch.column(name).to_pylist() for name in FoundEdge._fields),
+            strict=True,
         )
-        yield from _in_chunks(0, thinned(edges, self.wanted))
+    )
+    return _in_chunks(0, thinned(edges, wanted))

@@ -8,7 +8,7 @@ same bytes on any machine.
 
 import pickle
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import gettempdir
 
@@ -29,7 +29,6 @@ from headrace.engines.spark.session.session import session_at
 from headrace.engines.spark.source.partitions import absolute
 from headrace.engines.spark.tasks.jobs import SCHEMA, answered, numbered, results_of
 from headrace.engines.spark.tasks.task import NumberedTask, Task
-from headrace.errors import DuplicateKeyError
 from headrace.kernel.key_index import KeyRuns
 from headrace.physical.fragment import runs_of
 
@@ -75,10 +74,10 @@ class ByTasks:
         # At least one task, since task 0 creates a row for each segment.
         count = max(len(tasks), 1)
         frame = numbered(self._spark, count)
-        packets = frame.mapInArrow(ScanSlices(how, tasks), _PACKETS)
+        packets = frame.mapInArrow(NumberedTask(scan_slices, (how, tasks)), _PACKETS)
         by_segment = packets.repartitionById(how.segments, "segment")
-        write = WriteSegment(how, tuple(kept), directory.absolute(), self._memory)
-        written = by_segment.mapInArrow(write, SCHEMA)
+        target = (how, tuple(kept), directory.absolute(), self._memory)
+        written = by_segment.mapInArrow(Task(write_segment, target), SCHEMA)
         tell = _telling(cut, self._progress)
         results = results_of(self._spark, written, how.segments, tell)
         counts = {
@@ -120,30 +119,23 @@ def _telling(
     return tell
 
 
-@dataclass(frozen=True)
-class ScanSlices(NumberedTask):
-    """Scans the slices of each task, and sends packets of keys to the segments."""
-
-    how: SetScan
-    tasks: Sequence[tuple[tuple[int, Slice], ...]]
-
-    def run(self, task: int) -> Iterator[pa.RecordBatch]:
-        """Yield the packets of one task."""
-        if task == 0:
-            # Each segment needs a row to get a task.
-            for segment in range(self.how.segments):
-                yield _packet(segment, _KEYS, b"")
-        if task < len(self.tasks):
-            yield from self._scanned(self.tasks[task])
-
-    def _scanned(self, run: Sequence[tuple[int, Slice]]) -> Iterator[pa.RecordBatch]:
-        opened = self.how.opened()
-        for number, part in run:
-            scanning = self.how.scan(part, opened)
-            for segment, packet in scanning.packets():
-                yield _packet(segment, _KEYS, packet)
-            # The counts reach the driver with the result of segment 0.
-            yield _packet(0, number, pickle.dumps(scanning.counts))
+def scan_slices(
+    how: SetScan, tasks: Sequence[tuple[tuple[int, Slice], ...]], task: int
+) -> Iterator[pa.RecordBatch]:
+    """Yield the packets of keys in the slices of one task, for the segments."""
+    if task == 0:
+        # Each segment needs a row to get a task.
+        for segment in range(how.segments):
+            yield _packet(segment, _KEYS, b"")
+    if task == len(tasks):
+        return
+    opened = how.opened()
+    for number, part in tasks[task]:
+        scanning = how.scan(part, opened)
+        for segment, packet in scanning.packets():
+            yield _packet(segment, _KEYS, packet)
+        # The counts reach the driver with the result of segment 0.
+        yield _packet(0, number, pickle.dumps(scanning.counts))
 
 
 def _packet(segment: int, number: int, packet: bytes) -> pa.RecordBatch:
@@ -151,30 +143,25 @@ def _packet(segment: int, number: int, packet: bytes) -> pa.RecordBatch:
     return pa.record_batch(columns, schema=_ARROW_PACKETS)
 
 
-@dataclass(frozen=True)
-class WriteSegment(Task):
-    """Writes the segment that the packets of a partition belong to."""
-
-    how: SetScan
-    kept: Sequence[KeptSegment | None]
-    directory: Path
-    memory: int
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Write the segment of the packets in the batches."""
-        runs = KeyRuns(Path(gettempdir()), self.memory)
-        found: list[tuple[int, SliceCounts]] = []
-        segment = -1
-        for batch in batches:
-            for row in batch.to_pylist():
-                segment = row["segment"]
-                if row["slice"] == _KEYS:
-                    runs.add(row["packet"])
-                else:
-                    found.append((row["slice"], pickle.loads(row["packet"])))
-        if segment >= 0:
-            yield answered(segment, lambda: (self._written(segment, runs), found))
-
-    def _written(self, segment: int, runs: KeyRuns) -> MadeSegment | DuplicateKeyError:
-        kept = self.kept[segment]
-        return self.how.write(segment, runs, self.directory, kept)
+def write_segment(
+    how: SetScan,
+    kept: Sequence[KeptSegment | None],
+    directory: Path,
+    memory: int,
+    batches: Iterator[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    """Write the segment that the packets of a partition belong to."""
+    runs = KeyRuns(Path(gettempdir()), memory)
+    found: list[tuple[int, SliceCounts]] = []
+    segment = -1
+    for batch in batches:
+        for row in batch.to_pylist():
+            segment = row["segment"]
+            if row["slice"] == _KEYS:
+                runs.add(row["packet"])
+            else:
+                found.append((row["slice"], pickle.loads(row["packet"])))
+    if segment >= 0:
+        yield answered(
+            segment, lambda: (how.write(segment, runs, directory, kept[segment]), found)
+        )

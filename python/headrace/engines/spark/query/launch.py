@@ -7,7 +7,6 @@ queries and PySpark, and only its DataFrames.
 from __future__ import annotations
 
 import pickle
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -78,7 +77,7 @@ def _chunks(
 ) -> Iterator[tuple[int, bytes]]:
     """Yield the chunks of tasks in the order of these."""
     parts = _parts(query, tasks)
-    task = RunFragments(query, tasks, parts)
+    task = NumberedTask(run_fragments, (query, tasks, parts, uuid4().hex))
     chunks = numbered(spark, len(tasks)).mapInArrow(task, _SCHEMA)
     if parts[-1] == 0:
         # One fetch takes all of them: no shuffle writes them to disk.
@@ -90,24 +89,21 @@ def _chunks(
     yield from rows_by_partition(spark, ordered.select("task", "chunk"))
 
 
-@dataclass(frozen=True)
-class RunFragments(NumberedTask):
-    """Runs a query over the fragments of each task.
+def run_fragments(
+    query: TaskQuery,
+    tasks: Sequence[Sequence[Fragment]],
+    parts: Sequence[int],
+    job: str,
+    task: int,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the chunks of one task, which runs a query over its fragments.
 
     `parts` has, for each task, the number of the group that the driver fetches together.
     """
-
-    query: TaskQuery
-    tasks: Sequence[Sequence[Fragment]]
-    parts: Sequence[int]
-    job: str = field(default_factory=lambda: uuid4().hex)
-
-    def run(self, task: int) -> Iterator[pa.RecordBatch]:
-        """Yield the chunks of one task."""
-        run = shared(self.job, lambda: TaskRun(self.query))
-        for number, chunk in enumerate(run.run(self.tasks[task])):
-            columns = [[task], [number], [self.parts[task]], [pickle.dumps(chunk)]]
-            yield pa.record_batch(columns, schema=_ARROW_SCHEMA)
+    run = shared(job, lambda: TaskRun(query))
+    for number, chunk in enumerate(run.run(tasks[task])):
+        columns = [[task], [number], [parts[task]], [pickle.dumps(chunk)]]
+        yield pa.record_batch(columns, schema=_ARROW_SCHEMA)
 
 
 def _parts(query: TaskQuery, tasks: Sequence[Sequence[Fragment]]) -> list[int]:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812, the usual name
 
+from headrace.engines.spark.tasks.task import Task
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -94,7 +96,7 @@ def joined_lines(
     alone = F.when(F.length("key") == 0, F.col("task"))
     divided = sides.repartition(buckets, "key", alone)
     divided = divided.sortWithinPartitions("key", "side", "task", "number")
-    joined = divided.mapInArrow(joining, joining.schema)
+    joined = divided.mapInArrow(Task(joining), joining.schema)
     return in_input_order(joined, buckets, "task", "number", "place", tasks=tasks)
 
 

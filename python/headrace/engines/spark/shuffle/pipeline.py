@@ -8,6 +8,7 @@ every row.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
@@ -89,7 +90,7 @@ def sort(
 ) -> list[MoveResult]:
     """Sort rows by their keys; rows with one key stay in input order."""
     samples = run_each(
-        spark, SampleKeys(moving.rows), len(moving.rows.fragments), on_tasks
+        spark, partial(sample_keys, moving.rows), len(moving.rows.fragments), on_tasks
     )
     bounds = key_sample.bounds(key_sample.merged(samples), moving.parts)
     keyed = _keyed(spark, moving.rows)
@@ -126,13 +127,13 @@ def join(
 
 def _keyed(spark: SparkSession, rows: KeyedInput) -> DataFrame:
     tasks = numbered(spark, len(rows.fragments))
-    return tasks.mapInArrow(KeyLines(rows), frames.SCHEMA)
+    return tasks.mapInArrow(NumberedTask(key_lines, (rows,)), frames.SCHEMA)
 
 
 def _written(
     spark: SparkSession, moved: DataFrame, moving: Move, parts: int, on_tasks: OnTasks
 ) -> list[MoveResult]:
-    writing = WriteParts(moving.job, moving.rows.known)
+    writing = Task(write_parts, (moving.job, moving.rows.known))
     wanted = [name for name in _MOVED if name in moved.columns]
     frame = moved.select(*wanted).mapInArrow(writing, SCHEMA)
     return results_of(spark, frame, parts, on_tasks)
@@ -154,71 +155,55 @@ def keyed_rows(keyed: KeyedInput, task: int) -> Iterator[KeyedElements]:
             yield found
 
 
-@dataclass(frozen=True, slots=True)
-class SampleKeys:
-    """Returns a sample of the keys of each task; for `run_each`."""
-
-    rows: KeyedInput
-
-    def __call__(self, task: int) -> KeySample:
-        """Return the sample of one task."""
-        sampling = KeySampler()
-        for keyed in keyed_rows(self.rows, task):
-            sampling.add(keyed)
-        return sampling.sample()
+def sample_keys(rows: KeyedInput, task: int) -> KeySample:
+    """Return a sample of the keys of one task."""
+    sampling = KeySampler()
+    for keyed in keyed_rows(rows, task):
+        sampling.add(keyed)
+    return sampling.sample()
 
 
-@dataclass(frozen=True)
-class KeyLines(NumberedTask):
-    """Gives the lines of each task their keys."""
-
-    rows: KeyedInput
-
-    def run(self, task: int) -> Iterator[pa.RecordBatch]:
-        """Yield the keyed lines of one task."""
-        number = 0
-        for keyed in keyed_rows(self.rows, task):
-            yield self._placed(task, number, keyed)
-            number += keyed.length
-
-    def _placed(self, task: int, number: int, keyed: KeyedElements) -> pa.RecordBatch:
+def key_lines(rows: KeyedInput, task: int) -> Iterator[pa.RecordBatch]:
+    """Yield the lines of one task with their keys."""
+    number = 0
+    for keyed in keyed_rows(rows, task):
         columns = keyed_columns(task, number, keyed)
-        if task < self.rows.known:
+        if task < rows.known:
             columns["line"] = pa.nulls(keyed.length, "binary")
-        return pa.record_batch(columns)
+        yield pa.record_batch(columns)
+        number += keyed.length
 
 
-@dataclass(frozen=True)
-class WriteParts(Task):
-    """Writes the lines of a partition as staged parts; rows without a line are only counted."""
+def write_parts(
+    job: Job, known: int, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Write the lines of a partition as staged parts, and yield its result."""
+    task = TaskContext.get().partitionId()
+    yield answered(task, lambda: _write(job, known, task, batches))
 
-    job: Job
-    known: int
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Write a partition; yield its result."""
-        task = TaskContext.get().partitionId()
-        yield answered(task, lambda: self._write(task, batches))
-
-    def _write(self, task: int, batches: Iterator[pa.RecordBatch]) -> MoveResult:
-        path = self.job.partition_by
-        keys = None if path is None else PathKeys(path, MAX_DEPTH)
-        read, kept = _Rows(), _Rows()
-        with self.job.attempt(task, keys) as written:
-            for batch in batches:
-                new = batch.filter(pc.greater_equal(batch["task"], self.known))
-                _refuse_failed(new)
-                read.add(new)
-                lines = new.filter(_has_line(new))
-                kept.add(lines)
-                for text in json_lines(
-                    pa.record_batch([lines["line"]], ["_raw"]),
-                    skip_nulls=True,
-                    null_for_nan=False,
-                ):
-                    written.write_lines(text)
-            parts = written.close()
-            return MoveResult(parts, read.count, kept.count, written.records)
+def _write(
+    job: Job, known: int, task: int, batches: Iterator[pa.RecordBatch]
+) -> MoveResult:
+    """Write lines; rows without a line are only counted."""
+    path = job.partition_by
+    keys = None if path is None else PathKeys(path, MAX_DEPTH)
+    read, kept = _Rows(), _Rows()
+    with job.attempt(task, keys) as written:
+        for batch in batches:
+            new = batch.filter(pc.greater_equal(batch["task"], known))
+            _refuse_failed(new)
+            read.add(new)
+            lines = new.filter(_has_line(new))
+            kept.add(lines)
+            for text in json_lines(
+                pa.record_batch([lines["line"]], ["_raw"]),
+                skip_nulls=True,
+                null_for_nan=False,
+            ):
+                written.write_lines(text)
+        parts = written.close()
+        return MoveResult(parts, read.count, kept.count, written.records)
 
 
 class _Rows:

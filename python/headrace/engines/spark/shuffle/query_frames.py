@@ -7,7 +7,7 @@ driver.
 from __future__ import annotations
 
 import pickle
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -42,9 +42,10 @@ from headrace.engines.spark.shuffle.group_task import (
 )
 from headrace.engines.spark.shuffle.stage_task import (
     JoinElements,
-    PassStages,
     integers,
     keyed_columns,
+    made_schema,
+    pass_stages,
     texts,
 )
 from headrace.engines.spark.tasks.jobs import numbered
@@ -58,7 +59,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from headrace.kernel.sort_keys import KeyedElements
     from headrace.physical.fragment import Fragment
 
 _PLACE = ("fragment", "row", "offset")
@@ -85,12 +85,14 @@ def shuffled(
 ) -> DataFrame:
     """Return the frame of the chunks of a shuffle, in their order."""
     if isinstance(query.shuffle, MergeShuffle):
-        grouped = PartialGroups(replace(query, output="groups"), tasks)
-        parts = numbered(spark, len(tasks)).mapInArrow(grouped, SCHEMA)
-        merging = MergeGroups(query, query.shuffle)
+        grouped = (replace(query, output="groups"), tasks, uuid4().hex)
+        parts = numbered(spark, len(tasks)).mapInArrow(
+            NumberedTask(partial_groups, grouped), SCHEMA
+        )
+        merging = Task(merge_groups, (query, query.shuffle))
         merged = grouped_lines(parts, merging, query.shuffle.buckets)
         return merged.mapInArrow(chunks_of_pieces, _CHUNKS)
-    keyed = numbered(spark, len(tasks)).mapInArrow(KeyElements(query, tasks), _KEYED)
+    keyed = _keyed(spark, query, tasks)
     match query.shuffle:
         case SortShuffle(bounds):
             lines = keyed.select("task", "number", "key", "line")
@@ -100,14 +102,12 @@ def shuffled(
             firsts = first_of_each_key(keyed, buckets, tasks=len(tasks))
             if behind is None:
                 return firsts.mapInArrow(chunks_of_rows, _CHUNKS)
-            passing = PassStages(_codes(behind), DEEPEST, query.known, _ELEMENT)
+            stages = (_codes(behind), DEEPEST, query.known, _ELEMENT)
             # No element moves to another partition here.
-            passed = firsts.mapInArrow(passing, passing.schema)
-            return passed.mapInArrow(FinishElements(query, behind), _CHUNKS)
+            passed = firsts.mapInArrow(Task(pass_stages, stages), made_schema(_ELEMENT))
+            return passed.mapInArrow(Task(finish_elements, (query, behind)), _CHUNKS)
         case JoinShuffle(join, other, other_tasks, buckets, behind):
-            others = numbered(spark, len(other_tasks)).mapInArrow(
-                KeyElements(other, other_tasks), _KEYED
-            )
+            others = _keyed(spark, other, other_tasks)
             joining = JoinElements(
                 join.kind,
                 join.key,
@@ -124,9 +124,9 @@ def shuffled(
             )
             if behind is None:
                 return joined.mapInArrow(chunks_of_rows, _CHUNKS)
-            return joined.mapInArrow(FinishElements(query, behind), _CHUNKS)
+            return joined.mapInArrow(Task(finish_elements, (query, behind)), _CHUNKS)
         case GroupShuffle(plan, buckets):
-            grouping = MakeGroups(query, plan)
+            grouping = Task(make_groups, (query, plan))
             lines = keyed.select("task", "number", "key", "line")
             made = grouped_lines(lines, grouping, buckets)
             return made.mapInArrow(chunks_of_pieces, _CHUNKS)
@@ -140,25 +140,20 @@ def _codes(plan: StreamPlan) -> tuple[bytes, ...]:
     return tuple(stage.code for stage in plain if stage.code is not None)
 
 
-@dataclass(frozen=True)
-class KeyElements(NumberedTask):
-    """Gives the elements of each task their keys, before a shuffle."""
+def _keyed(
+    spark: SparkSession, query: TaskQuery, tasks: Sequence[Sequence[Fragment]]
+) -> DataFrame:
+    keying = NumberedTask(key_elements, (query, tasks, uuid4().hex))
+    return numbered(spark, len(tasks)).mapInArrow(keying, _KEYED)
 
-    query: TaskQuery
-    tasks: Sequence[Sequence[Fragment]]
-    job: str = field(default_factory=lambda: uuid4().hex)
 
-    def run(self, task: int) -> Iterator[pa.RecordBatch]:
-        """Yield the keyed elements of one task."""
-        run = shared(self.job, lambda: TaskRun(self.query))
-        before = 0
-        for fragment, first, keyed in run.keyed(self.tasks, task):
-            yield self._placed(task, before, fragment, first, keyed)
-            before += keyed.length
-
-    def _placed(
-        self, task: int, before: int, fragment: int, first: int, keyed: KeyedElements
-    ) -> pa.RecordBatch:
+def key_elements(
+    query: TaskQuery, tasks: Sequence[Sequence[Fragment]], job: str, task: int
+) -> Iterator[pa.RecordBatch]:
+    """Yield the elements of one task with their keys, before a shuffle."""
+    run = shared(job, lambda: TaskRun(query))
+    before = 0
+    for fragment, first, keyed in run.keyed(tasks, task):
         length = keyed.length
         offsets = [None, pa.py_buffer(keyed.offsets)]
         columns = {
@@ -168,9 +163,10 @@ class KeyElements(NumberedTask):
             "offset": pa.Array.from_buffers(pa.int64(), length, offsets),
         }
         placed = pa.record_batch(columns)
-        if self.query.form.nulls:
-            return placed
-        return placed.filter(pc.not_equal(placed.column("line"), b"null"))
+        if not query.form.nulls:
+            placed = placed.filter(pc.not_equal(placed.column("line"), b"null"))
+        yield placed
+        before += length
 
 
 def chunks_of_lines(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -181,41 +177,31 @@ def chunks_of_lines(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatc
             yield _chunk(0, Chunk(0, 0, lines=lines))
 
 
-@dataclass(frozen=True)
-class FinishElements(Task):
-    """Makes chunks of elements behind a shuffle and the stages of `PassStages`."""
-
-    query: TaskQuery
-    behind: StreamPlan
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Make chunks of the elements of a partition."""
-        finishing = ChunkMaker(self.query, self.behind)
-        names = ("task", *_PLACE, "line", *_FAILURE)
-        for batch in batches:
-            elements = map(Element._make, _rows(batch, names))
-            for task, chunk in finishing.chunks(elements):
-                yield _chunk(task, chunk)
+def finish_elements(
+    query: TaskQuery, behind: StreamPlan, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Make chunks of elements behind a shuffle and the stages of `pass_stages`."""
+    finishing = ChunkMaker(query, behind)
+    names = ("task", *_PLACE, "line", *_FAILURE)
+    for batch in batches:
+        elements = map(Element._make, _rows(batch, names))
+        for task, chunk in finishing.chunks(elements):
+            yield _chunk(task, chunk)
 
 
-@dataclass(frozen=True)
-class MakeGroups(Task):
-    """Makes groups of elements that are sorted by their keys."""
-
-    query: TaskQuery
-    plan: GroupPlan
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Make pieces of the groups of a partition."""
-        members = (member for batch in batches for member in _members(batch))
-        held, size = list[Piece](), 0
-        for piece in GroupMaker(self.query, self.plan).pieces(members):
-            held.append(piece)
-            size += len(piece.text)
-            if len(held) >= _MOST_PIECES or size >= CHUNK_BYTES:
-                yield _pieces(held)
-                held, size = [], 0
-        yield _pieces(held)
+def make_groups(
+    query: TaskQuery, plan: GroupPlan, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Make pieces of the groups of elements that are sorted by their keys."""
+    members = (member for batch in batches for member in _members(batch))
+    held, size = list[Piece](), 0
+    for piece in GroupMaker(query, plan).pieces(members):
+        held.append(piece)
+        size += len(piece.text)
+        if len(held) >= _MOST_PIECES or size >= CHUNK_BYTES:
+            yield _pieces(held)
+            held, size = [], 0
+    yield _pieces(held)
 
 
 def _rows(batch: pa.RecordBatch, names: Iterable[str]) -> Iterator[tuple[Any, ...]]:
@@ -234,54 +220,43 @@ def _pieces(pieces: Sequence[Piece]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist(rows, schema=_ARROW_GROUPED)
 
 
-@dataclass(frozen=True)
-class PartialGroups(NumberedTask):
-    """Makes groups of the rows of each task, one by one, before a shuffle."""
-
-    query: TaskQuery
-    tasks: Sequence[Sequence[Fragment]]
-    job: str = field(default_factory=lambda: uuid4().hex)
-
-    def run(self, task: int) -> Iterator[pa.RecordBatch]:
-        """Yield the groups of one task."""
-        run = shared(self.job, lambda: TaskRun(self.query))
-        for before, groups in run.groups(self.tasks[task]):
-            count = len(groups.firsts) // 8
-            firsts = pa.Array.from_buffers(
-                pa.int64(), count, [None, pa.py_buffer(groups.firsts)]
-            )
-            yield pa.record_batch(
-                {
-                    "task": pa.repeat(pa.scalar(task, "int64"), count),
-                    "number": pc.add(firsts, before),
-                    "key": texts(groups.names, count),
-                    "line": texts(groups.parts, count),
-                }
-            )
+def partial_groups(
+    query: TaskQuery, tasks: Sequence[Sequence[Fragment]], job: str, task: int
+) -> Iterator[pa.RecordBatch]:
+    """Yield the groups of the rows of one task, before a shuffle."""
+    run = shared(job, lambda: TaskRun(query))
+    for before, groups in run.groups(tasks[task]):
+        count = len(groups.firsts) // 8
+        firsts = pa.Array.from_buffers(
+            pa.int64(), count, [None, pa.py_buffer(groups.firsts)]
+        )
+        yield pa.record_batch(
+            {
+                "task": pa.repeat(pa.scalar(task, "int64"), count),
+                "number": pc.add(firsts, before),
+                "key": texts(groups.names, count),
+                "line": texts(groups.parts, count),
+            }
+        )
 
 
-@dataclass(frozen=True)
-class MergeGroups(Task):
-    """Merges groups that are sorted by their names and places."""
-
-    query: TaskQuery
-    shuffle: MergeShuffle
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Make pieces of the merged groups of a partition."""
-        merger, open_name = GroupMerger(self.query, self.shuffle), None
-        for batch in batches:
-            if not batch.num_rows:
-                continue
-            names = batch.column("key")
-            # The last group may go on in the next batch.
-            last = pc.index(names, names[-1]).as_py()
-            if last or names[0].as_py() != open_name:
-                merger.merge(_members(batch.slice(0, last)))
-                yield _pieces(merger.take())
-            merger.merge(_members(batch.slice(last)))
-            open_name = names[-1].as_py()
-        yield _pieces(merger.take())
+def merge_groups(
+    query: TaskQuery, shuffle: MergeShuffle, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Make pieces of the merged groups of a partition, which are sorted by names and places."""
+    merger, open_name = GroupMerger(query, shuffle), None
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        names = batch.column("key")
+        # The last group may go on in the next batch.
+        last = pc.index(names, names[-1]).as_py()
+        if last or names[0].as_py() != open_name:
+            merger.merge(_members(batch.slice(0, last)))
+            yield _pieces(merger.take())
+        merger.merge(_members(batch.slice(last)))
+        open_name = names[-1].as_py()
+    yield _pieces(merger.take())
 
 
 def chunks_of_pieces(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.engines.spark.tasks.task import Task
 from headrace.errors import JoinKeyTooLargeError
 from headrace.kernel.programs import (
     JoinTable,
@@ -62,35 +61,27 @@ def made_schema(columns: Sequence[str]) -> str:
     return ", ".join(spelled).replace("int64", "bigint")
 
 
-@dataclass(frozen=True)
-class PassStages(Task):
-    """Puts elements through stages, given by the codes of their programs.
+def pass_stages(
+    stages: tuple[bytes, ...],
+    max_depth: int,
+    known: tuple[str, ...] | None,
+    columns: tuple[str, ...],
+    batches: Iterator[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    """Put the elements of a partition through stages, given by the codes of their programs.
 
     `columns` identify elements; `known` are the results of subqueries that programs read.
     """
-
-    stages: tuple[bytes, ...]
-    max_depth: int
-    known: tuple[str, ...] | None
-    columns: tuple[str, ...]
-
-    @property
-    def schema(self) -> str:
-        """The schema of the result, in Spark SQL."""
-        return made_schema(self.columns)
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Put the elements of a partition through the stages."""
-        rows = KeyedRows(
-            None,
-            stages=each_stages(self.stages),
-            max_depth=self.max_depth,
-            sources=known_sources(self.known, self.max_depth),
-        )
-        for batch in batches:
-            made = rows.of(RowBatch.of_contents(0, batch.column("line").to_pylist()))
-            table = pa.Table.from_batches([batch]).select(self.columns)
-            yield made_lines(table, made)
+    rows = KeyedRows(
+        None,
+        stages=each_stages(stages),
+        max_depth=max_depth,
+        sources=known_sources(known, max_depth),
+    )
+    for batch in batches:
+        made = rows.of(RowBatch.of_contents(0, batch.column("line").to_pylist()))
+        table = pa.Table.from_batches([batch]).select(columns)
+        yield made_lines(table, made)
 
 
 def each_stages(codes: Sequence[bytes]) -> list[Stage]:
@@ -142,8 +133,8 @@ _BATCH_BYTES = 256 << 20
 
 
 @dataclass(frozen=True)
-class JoinElements(Task):
-    """Joins rows of two keyed frames; the column `side` is 0 for right rows.
+class JoinElements:
+    """A task that joins rows of two keyed frames; the column `side` is 0 for right rows.
 
     Returns the lines of each left row, in the order of their `place`; for a row that cannot be
     joined, null and the `reason`. `key` and `right_key` are codes of programs, `known` the

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import pickle
 from contextlib import contextmanager
-from dataclasses import dataclass
 from queue import Full, Queue
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
@@ -47,7 +46,8 @@ def run_each(
     """Call `do` with 0 to `count` in as many tasks; return the results in that order."""
     if count == 0:
         return []
-    frame = numbered(spark, count).mapInArrow(CallWithNumber(do), SCHEMA)
+    task = NumberedTask(_answer, (do,))
+    frame = numbered(spark, count).mapInArrow(task, SCHEMA)
     return cast("list[T]", results_of(spark, frame, count, on_tasks))
 
 
@@ -90,15 +90,8 @@ def numbered(spark: SparkSession, count: int) -> DataFrame:
     return spark.range(0, count, 1, max(count, 1))
 
 
-@dataclass(frozen=True)
-class CallWithNumber(NumberedTask):
-    """Calls `do` with the number of each task."""
-
-    do: Callable[[int], object]
-
-    def run(self, task: int) -> Iterator[pa.RecordBatch]:
-        """Yield the result of `do`."""
-        yield answered(task, lambda: self.do(task))
+def _answer(do: Callable[[int], object], task: int) -> Iterator[pa.RecordBatch]:
+    yield answered(task, lambda: do(task))
 
 
 def answered(task: int, do: Callable[[], object]) -> pa.RecordBatch:

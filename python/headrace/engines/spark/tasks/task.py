@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from headrace.engines.spark.session.version_guard import SameVersion
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Task:
-    """A function over the Arrow batches of one partition.
+    """A function over the Arrow batches of one partition, with its first arguments.
 
     `version` is the first field, so it is the first value that a worker unpickles: a worker
     with another version of headrace fails there, before it misreads the other fields.
@@ -26,25 +26,22 @@ class Task:
     version: SameVersion = field(
         default_factory=SameVersion, init=False, repr=False, compare=False
     )
+    do: Callable[..., Iterator[pa.RecordBatch]]
+    arguments: tuple[Any, ...] = ()
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the result of a partition."""
-        raise NotImplementedError
+        return self.do(*self.arguments, batches)
 
 
-@dataclass(frozen=True, kw_only=True)
 class NumberedTask(Task):
-    """A task function over a frame of `numbered`: each task receives its own number."""
+    """A function over a frame of `numbered`: it receives the number of each task."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run the tasks whose numbers are in a partition."""
         for batch in batches:
             for task in batch.column(0).to_pylist():
-                yield from self.run(task)
-
-    def run(self, task: int) -> Iterator[pa.RecordBatch]:
-        """Yield the result of one task."""
-        raise NotImplementedError
+                yield from self.do(*self.arguments, task)
 
 
 _shared: dict[str, object] = {}
