@@ -68,7 +68,7 @@ def test_names_have_no_case_and_sizes_have_units():
         pytest.param(
             {"path": "a", "maxDecodedBytes": "x"}, "maxDecodedBytes", id="no bytes"
         ),
-        pytest.param({"path": "a", "blocks": "1"}, "true, false", id="no switch"),
+        pytest.param({"path": "a", "blocks": "1"}, "true or false", id="no switch"),
         pytest.param(
             {"path": "a", "badRecordsPath": "s3://bucket/bad"},
             "badRecordsPath is s3://bucket/bad; it is a directory of a file system",

@@ -288,9 +288,9 @@ def test_a_column_that_is_not_null_is_held_to_it(tmp_path, columns, path, line):
     [
         ({"where": "$.a ="}, "option where"),
         ({"query": "$.rows().count()"}, "option query: .*each row by itself"),
-        ({"mode": "STRICT"}, "mode is STRICT; it can be PERMISSIVE, DROPMALFORMED"),
+        ({"mode": "STRICT"}, "mode is STRICT; it must be PERMISSIVE or DROPMALFORMED"),
         ({"mode": "FAILFAST", "badRecordsPath": "x"}, "leave badRecordsPath out"),
-        ({"inferSchema": "maybe"}, "inferSchema is maybe; it can be true, false"),
+        ({"inferSchema": "maybe"}, "inferSchema is maybe; it must be true or false"),
         ({"columns": '["a", 1'}, "option columns"),
     ],
 )

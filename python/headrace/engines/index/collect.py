@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from headrace.engines.index.kinds import AnyBuild
+    from headrace.engines.index.set_slices import SliceCounts
     from headrace.kernel.graph import GraphPlan
     from headrace.kernel.index_meta import SourceMark
     from headrace.kernel.key_index import Plan, Skipped
@@ -211,18 +212,16 @@ class Counted:
     skipped: list[Skipped] = field(default_factory=list)
     plain_numbers: bool = True
 
-    def add(
-        self, end: int, lines: Lines, skipped: Sequence[Skipped], *, plain_numbers: bool
-    ) -> None:
+    def add(self, end: int, part: Scanned | SliceCounts) -> None:
         """Add the next lines, which end at a byte.
 
         Raises for a bad line if the scan is strict.
         """
         before = self.first_line + self.lines.lines
-        new = [row._replace(line=row.line + before) for row in skipped]
-        self.lines = self.lines.plus(lines)
+        new = [row._replace(line=row.line + before) for row in part.skipped]
+        self.lines = self.lines.plus(part.lines)
         self.skipped = [*self.skipped, *new[:FIRST_SKIPPED]][:FIRST_SKIPPED]
-        self.plain_numbers = self.plain_numbers and plain_numbers
+        self.plain_numbers = self.plain_numbers and part.plain_numbers
         if self.options.strict:
             _refuse_bad(self.location, new)
         if self.options.skipped is not None:
@@ -265,9 +264,7 @@ class Total:
         self.last = part.last or self.last
         self.hashes += part.hashes
         self.end = part.end
-        self.counted.add(
-            end, part.lines, part.skipped, plain_numbers=part.plain_numbers
-        )
+        self.counted.add(end, part)
 
     def collected(self, runs: list[Any]) -> Collected:
         """Return the result of all fragments; raises if the file was changed meanwhile."""

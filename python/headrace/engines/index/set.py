@@ -61,9 +61,7 @@ class _Counted:
     def add(self, part: Slice, found: SliceCounts) -> None:
         known = self.of_part.get(part.part, Lines())
         self.of_part[part.part] = known.plus(found.lines)
-        self.lines.add(
-            part.end, found.lines, found.skipped, plain_numbers=found.plain_numbers
-        )
+        self.lines.add(part.end, found)
 
 
 def build(

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import gettempdir
+from typing import NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -37,25 +38,19 @@ _ARROW_PACKETS = pa.schema(
     [("segment", "int32"), ("slice", "int64"), ("packet", "binary")]
 )
 
-_USUAL = ScanOptions()
-
 _KEYS = -1
 """The slice number of packets of keys; a packet with another number has counts of that slice."""
 
 
-class ByTasks:
+class ByTasks(NamedTuple):
     """Builds segments in a Spark session; a task scans `task_bytes`, or one slice.
 
     The memory limit of `options` applies to each task.
     """
 
-    def __init__(
-        self, spark: SparkSession, task_bytes: int, options: ScanOptions = _USUAL
-    ) -> None:
-        self._spark = spark
-        self._task_bytes = task_bytes
-        self._memory = options.memory_of(1)
-        self._progress = options.progress
+    spark: SparkSession
+    task_bytes: int
+    options: ScanOptions = ScanOptions()
 
     def __call__(
         self,
@@ -69,17 +64,17 @@ class ByTasks:
         # Tasks have other working directories.
         how = replace(how, sources=tuple(map(absolute, how.sources)))
         tasks = list(
-            runs_of(enumerate(cut), self._task_bytes, lambda each: each[1].size)
+            runs_of(enumerate(cut), self.task_bytes, lambda each: each[1].size)
         )
         # At least one task, since task 0 creates a row for each segment.
         count = max(len(tasks), 1)
-        frame = numbered(self._spark, count)
+        frame = numbered(self.spark, count)
         packets = frame.mapInArrow(NumberedTask(scan_slices, (how, tasks)), _PACKETS)
         by_segment = packets.repartitionById(how.segments, "segment")
-        target = (how, tuple(kept), directory.absolute(), self._memory)
+        target = (how, tuple(kept), directory.absolute(), self.options.memory_of(1))
         written = by_segment.mapInArrow(Task(write_segment, target), SCHEMA)
-        tell = _telling(cut, self._progress)
-        results = results_of(self._spark, written, how.segments, tell)
+        tell = _telling(cut, self.options.progress)
+        results = results_of(self.spark, written, how.segments, tell)
         counts = {
             number: counts for _made, found in results for number, counts in found
         }

@@ -9,7 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from headrace.engines.spark.source.options import OPTIONS, Option, local_path
+from headrace.engines.spark.source.options import (
+    OPTIONS,
+    Option,
+    local_path,
+    one_of,
+    switch,
+)
 from headrace.engines.spark.stream.options import STREAM_OPTIONS
 from headrace.errors import UsageError
 from headrace.store.files.source import is_url
@@ -114,6 +120,8 @@ def write_options(given: Mapping[str, str]) -> WriteOptions:
         )
     if "path" not in values:
         raise UsageError("format headrace needs a directory: .save(directory)")
+    non_finite = values.get("nonfinite", "error").lower()
+    one_of("nonFinite", non_finite, ("error", "null"))
     return WriteOptions(
         place=_place(values["path"]),
         name=values.get("name", "rows"),
@@ -123,12 +131,10 @@ def write_options(given: Mapping[str, str]) -> WriteOptions:
         max_bytes=values.get("maxbytes"),
         max_records=_integer("maxRecords", values),
         max_logical_bytes=values.get("maxlogicalbytes"),
-        skip_nulls=_choice("ignoreNullFields", values, ("true", "false")) == "true",
-        null_for_nan=_choice("nonFinite", values, ("error", "null")) == "null",
+        skip_nulls=switch("ignoreNullFields", values.get("ignorenullfields", "true")),
+        null_for_nan=non_finite == "null",
         partition_by=values.get("partitionby"),
-        lines=None
-        if "lines" not in values
-        else _choice("lines", values, ("true", "false")) == "true",
+        lines=switch("lines", values["lines"]) if "lines" in values else None,
         job_id=values.get("jobid"),
         grace=_grace(values),
     )
@@ -191,15 +197,6 @@ def _integer(name: str, values: Mapping[str, str]) -> int | None:
         return None if text is None else int(text)
     except ValueError:
         raise UsageError(f"option {name} is {text}; it must be an integer") from None
-
-
-def _choice(name: str, values: Mapping[str, str], choices: tuple[str, str]) -> str:
-    chosen = values.get(name.lower(), choices[0]).lower()
-    if chosen not in choices:
-        raise UsageError(
-            f"option {name} is {chosen}; it must be {' or '.join(choices)}"
-        )
-    return chosen
 
 
 def begin_job(

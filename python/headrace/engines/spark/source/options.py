@@ -179,7 +179,7 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         for name, option in table.items()
         if option.default is not None
     }
-    mode = _one_of("mode", values.get("mode", "PERMISSIVE").upper(), MODES)
+    mode = one_of("mode", values.get("mode", "PERMISSIVE").upper(), MODES)
     if mode == "FAILFAST" and "badrecordspath" in values:
         raise UsageError(
             "mode FAILFAST stops at a faulty row: leave badRecordsPath out"
@@ -200,13 +200,13 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         max_decoded=None
         if decoded is None
         else size_option("maxDecodedBytes", decoded),
-        blocks=_switch("blocks", values.get("blocks", "true")),
+        blocks=switch("blocks", values.get("blocks", "true")),
         mode=mode,
         corrupt=values.get("columnnameofcorruptrecord", "_corrupt_record"),
         bad_records=bad_records,
         where=_query("where", values.get("where")),
         query=_query("query", values.get("query")),
-        infer=_switch("inferSchema", values.get("inferschema", "false")),
+        infer=switch("inferSchema", values.get("inferschema", "false")),
         columns=None if columns is None else _names("columns", columns),
         variant=values.get("singlevariantcolumn"),
         keys=_keys(values),
@@ -256,14 +256,16 @@ def _listed_keys(text: str, fields: tuple[str, ...]) -> Iterator[Key]:
         yield key
 
 
-def _one_of(name: str, value: str, values: tuple[str, ...]) -> str:
+def one_of(name: str, value: str, values: tuple[str, ...]) -> str:
+    """Return a value of an option; refuse any other than these."""
     if value not in values:
-        raise UsageError(f"option {name} is {value}; it can be {', '.join(values)}")
+        raise UsageError(f"option {name} is {value}; it must be {' or '.join(values)}")
     return value
 
 
-def _switch(name: str, value: str) -> bool:
-    return _one_of(name, value.lower(), ("true", "false")) == "true"
+def switch(name: str, value: str) -> bool:
+    """Return the value of an option that is true or false."""
+    return one_of(name, value.lower(), ("true", "false")) == "true"
 
 
 def _names(option: str, text: str) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from headrace.engines.spark.source.options import (
     Option,
     ReadOptions,
+    one_of,
     read_options,
     size_option,
 )
@@ -98,8 +99,7 @@ def stream_options(given: Mapping[str, str]) -> StreamOptions:
     values = {name.lower(): value for name, value in given.items()}
     ours = {option.name.lower() for option in STREAM_OPTIONS}
     losing = values.get("ondataloss", "fail").lower()
-    if losing not in ("fail", "skip"):
-        raise UsageError(f"option onDataLoss is {losing}; it must be fail or skip")
+    one_of("onDataLoss", losing, ("fail", "skip"))
     return StreamOptions(
         read_options(
             {name: text for name, text in given.items() if name.lower() not in ours}
