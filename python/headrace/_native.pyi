@@ -1,6 +1,6 @@
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import Literal, TypeAlias, final
+from typing import Literal, Self, TypeAlias, final
 
 from typing_extensions import disjoint_base
 
@@ -15,6 +15,7 @@ from headrace.kernel.rows import Decoding
 
 __all__ = [
     "AnswerColumns",
+    "Answers",
     "BadBlock",
     "BlockTable",
     "Cancel",
@@ -23,6 +24,7 @@ __all__ = [
     "ColumnFault",
     "ColumnLines",
     "Compressor",
+    "Counts",
     "Decoded",
     "EdgeScan",
     "File",
@@ -32,6 +34,7 @@ __all__ = [
     "GraphExpansion",
     "GraphIndex",
     "GraphRuns",
+    "GroupParts",
     "IndexBuild",
     "Inference",
     "JoinTable",
@@ -42,6 +45,7 @@ __all__ = [
     "KeyRequest",
     "KeyRuns",
     "KeyScan",
+    "KeyedElements",
     "KeyedRows",
     "LargeTexts",
     "LineRefusal",
@@ -51,10 +55,12 @@ __all__ = [
     "LogLines",
     "LogMerge",
     "LogTail",
+    "MergedGroups",
     "Packer",
     "Program",
     "ReachedColumns",
     "Reader",
+    "Refused",
     "RowBatch",
     "RowIndex",
     "RowJoin",
@@ -65,11 +71,13 @@ __all__ = [
     "SealedIndex",
     "Shard",
     "SidecarSource",
+    "SiftedRow",
     "SortedLines",
     "Sources",
     "Stage",
     "StreamQuery",
     "Tally",
+    "Texts",
     "ValueSplitter",
     "WantedKeys",
     "__version__",
@@ -111,12 +119,26 @@ _Bytes: TypeAlias = bytes
 
 class KernelError(Exception): ...
 
-def new_columns(lines: bytes, known: list[str]) -> list[str]: ...
+def new_columns(lines: bytes, known: Sequence[str] = ...) -> list[str]:
+    """Return the columns of lines of JSON that are not `known`, in the order they are met."""
+
 def cells(
-    lines: bytes, columns: list[str]
-) -> tuple[list[list[str | None]], list[tuple[int, str]]]: ...
-def csv_header(columns: list[str]) -> bytes: ...
-def csv_records(lines: bytes, columns: list[str]) -> tuple[bytes, int, str | None]: ...
+    lines: bytes, columns: Sequence[str]
+) -> tuple[list[list[str | None]], list[tuple[int, str]]]:
+    """Return the cells of each line, None for null and what is missing.
+
+    Strings are as they are, all else is JSON. Second come the unknown columns, each with
+    the position of the first line that has it.
+    """
+
+def csv_header(columns: Sequence[str]) -> bytes:
+    """Return the names of columns as comma-separated values."""
+
+def csv_records(lines: bytes, columns: Sequence[str]) -> tuple[bytes, int, str | None]:
+    """Return lines as comma-separated values, and how many they are.
+
+    They end before a line with another column, whose name is third.
+    """
 
 @final
 class Cancel:
@@ -226,14 +248,22 @@ def builtins() -> list[
     ]
 ]: ...
 def codecs() -> list[str]: ...
-def format_problem(spec: str) -> str | None: ...
-def unknown_group(pattern: str, template: str) -> str | None: ...
+def format_problem(spec: str) -> str | None:
+    """Return why a format of an f-string means nothing; None if it does."""
+
+def unknown_group(pattern: str, template: str) -> str | None:
+    """Return the first group that a template names and its pattern has not."""
+
 def crc32c(data: bytes) -> int: ...
-def digest(file: File, size: int) -> str: ...
+def digest(file: File, size: int) -> str:
+    """Return the XXH3 of the first `size` bytes of a file, as metadata has it."""
+
 def foreign_format(head: bytes) -> str | None: ...
 def sniff(head: bytes) -> str: ...
 def has_blocks(codec: str, head: bytes, tail: bytes) -> bool: ...
-def parse(line: bytes, max_depth: int = 256) -> object: ...
+def parse(line: bytes, max_depth: int = 256) -> object:
+    """Return the value of a line, None if it is blank."""
+
 def count_rows(file: File, size: int, start: int, end: int) -> int: ...
 def reach_back(
     file: File, *, start: int = 0, end: int, max_rows: int, max_bytes: int
@@ -364,15 +394,15 @@ class RowBatch:
     def arrow_buffers(self) -> tuple[bytes, bytes]: ...
     def offsets_buffer(self) -> bytes: ...
 
-@final
+@disjoint_base
 class Tally:
-    def __new__(cls, max_depth: int) -> Tally: ...
+    def __new__(cls, path: str, max_depth: int) -> Self: ...
     def add(self, batch: RowBatch) -> None: ...
     def advance(self, stream: RowStream) -> bool: ...
     @property
     def counts(self) -> tuple[int, int, int, int, int]: ...
     @property
-    def first_bad(self) -> list[tuple[int, int, str]]: ...
+    def first_bad(self) -> list[tuple[str, int, int, str]]: ...
 
 @final
 class SidecarSource:
@@ -450,10 +480,18 @@ class IndexBuild:
 
 @final
 class Program:
-    def __new__(cls, code: bytes) -> Program: ...
+    """A query that is ready to run: its text and its code. It can be sent to another process."""
+
+    def __new__(cls, query: str, code: bytes) -> Program: ...
+    def __getnewargs__(self) -> tuple[str, bytes]: ...
+    @property
+    def query(self) -> str: ...
+    @property
+    def code(self) -> bytes: ...
     def evaluate(
         self, document: bytes, max_depth: int, sources: Sources | None = None
-    ) -> bytes: ...
+    ) -> bytes:
+        """Return the answer over one document, as JSON."""
 
 @final
 class Sources:
@@ -477,144 +515,320 @@ class Stage:
     def zip(more: Callable[[], bytes], longest: bool) -> Stage: ...
 
 @final
+class Counts:
+    rows: int
+    emitted: int
+    filtered: int
+    skipped: int
+    blank: int
+    outside: int
+    def __new__(
+        cls,
+        rows: int = 0,
+        emitted: int = 0,
+        filtered: int = 0,
+        skipped: int = 0,
+        blank: int = 0,
+        outside: int = 0,
+    ) -> Counts: ...
+    def __add__(self, value: Counts, /) -> Counts: ...
+    def __radd__(self, value: Counts, /) -> Counts: ...
+    def __sub__(self, value: Counts, /) -> Counts: ...
+    def __rsub__(self, value: Counts, /) -> Counts: ...
+    def __eq__(self, value: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __getnewargs__(self) -> tuple[int, int, int, int, int, int]: ...
+
+@final
+class Refused:
+    """A row that has no answer. `column` is where in the query, if the row is good."""
+
+    row: int
+    offset: int
+    reason: str
+    column: int | None
+    def __new__(
+        cls, row: int, offset: int, reason: str, column: int | None
+    ) -> Refused: ...
+    def __eq__(self, value: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __getnewargs__(self) -> tuple[int, int, str, int | None]: ...
+
+@final
+class Answers:
+    """Lines of output; `end` is the position in the batch behind the last evaluated row."""
+
+    lines: bytes
+    end: int
+    refused: Refused | None
+    def __new__(cls, lines: bytes, end: int, refused: Refused | None) -> Answers: ...
+
+@final
+class SiftedRow:
+    """A row that is passed on: its position in its batch, its byte in the source."""
+
+    position: int
+    offset: int
+    content: bytes
+    def __new__(cls, position: int, offset: int, content: bytes) -> SiftedRow: ...
+    def __getnewargs__(self) -> tuple[int, int, bytes]: ...
+
+@final
 class RowQuery:
+    """A query over rows, each by itself; it is done when `limit` lines were written."""
+
     def __new__(
         cls,
         program: Program,
         *,
         output: str,
         nulls: bool,
-        limit: int,
+        limit: int | None,
         max_depth: int,
         frame: Frame | None = None,
         whole: bool = False,
         sources: Sources | None = None,
         cancel: Cancel | None = None,
     ) -> RowQuery: ...
-    def answer(
-        self, batch: RowBatch, start: int, reverse: bool
-    ) -> tuple[bytes, int, tuple[int, int, tuple[int, int] | None, str] | None]: ...
-    def stand_in(self, file: str, lines_before: int, rows_before: int) -> None: ...
-    def absorb(self, counts: tuple[int, int, int, int, int], lines: int) -> None: ...
+    def answer(self, batch: RowBatch, start: int, *, reverse: bool = False) -> Answers:
+        """Run over the rows of a batch from `start` on, up to one that the query fails on."""
+
+    def stand_in(self, file: str, lines_before: int, rows_before: int) -> None:
+        """Set the file, line and row before the rows that follow."""
+
+    def absorb(self, counts: Counts, lines: int) -> None:
+        """Count the rows of a query like this one, and the lines that it yielded."""
+
     @property
-    def wanted(self) -> int: ...
+    def wanted(self) -> int:
+        """How many more lines can be written."""
+
     @property
-    def done(self) -> bool: ...
+    def done(self) -> bool:
+        """Whether no further row can change the result."""
+
     @property
-    def counts(self) -> tuple[int, int, int, int, int]: ...
+    def counts(self) -> Counts:
+        """What was counted so far."""
+
+@final
+class Texts:
+    """Arrow's buffers of texts: where each ends, 32 bits, beginning with 0; the bytes."""
+
+    ends: bytes
+    data: bytes
+
+@final
+class KeyedElements:
+    """The elements of a batch: where their rows stand, their lines, and their keys.
+
+    `positions` are those in the batch, 32 bits each, `offsets` bytes of the source, 64 bits.
+    `refused` are rows that have none. In `late` are those whose elements came out of the
+    stages, but have no key, or failed afterwards.
+    """
+
+    length: int
+    positions: bytes
+    offsets: bytes
+    lines: Texts
+    keys: Texts
+    refused: list[Refused]
+    late: list[Refused]
 
 @final
 class KeyedRows:
+    """Makes rows, or what stages make of them, elements with keys.
+
+    `key` is the code of a program that returns the key of an element; without it, keys are
+    empty. Keyed elements go through `then`, and what comes out has the same key. With
+    `falling`, the program returns an array with a key for each entry, true for descending.
+    With `joins`, a key that matches nothing, such as null, is empty. With `compact`, a row
+    that is an element is written without its spaces. With `counts_elements`, `arrived` has the
+    elements that came to each of `stages`.
+    """
+
     def __new__(
         cls,
         key: bytes | None,
         *,
-        stages: list[Stage],
-        then: list[Stage],
-        falling: list[bool],
-        joins: bool,
-        compact: bool,
-        max_depth: int,
+        stages: Sequence[Stage] = ...,
+        then: Sequence[Stage] = ...,
+        falling: Sequence[bool] = ...,
+        joins: bool = False,
+        compact: bool = False,
+        max_depth: int = 256,
         frame: Frame | None = None,
         whole: bool = False,
         sources: Sources | None = None,
         counts_elements: bool = False,
     ) -> KeyedRows: ...
-    def take(
-        self, batch: RowBatch
-    ) -> tuple[
-        int,
-        bytes,
-        bytes,
-        tuple[bytes, bytes],
-        tuple[bytes, bytes],
-        list[tuple[tuple[int, int, tuple[int, int] | None, str], bool]],
-    ]: ...
-    @property
-    def arrived(self) -> list[int]: ...
-    @property
-    def counts(self) -> tuple[int, int, int, int, int]: ...
+    def of(self, batch: RowBatch) -> KeyedElements:
+        """Return the elements of the rows of a batch.
 
-@final
+        Raises OverflowError if they take more than 2 GiB: then the batch is too large.
+        """
+
+    @property
+    def arrived(self) -> list[int]:
+        """How many elements came to each stage, and last how many came out of all of them."""
+
+    @property
+    def counts(self) -> Counts:
+        """What was counted so far; rows that are refused late are emitted as well."""
+
+@disjoint_base
 class SortedLines:
+    """Lines take about `memory` bytes; what does not fit is in a nameless file in `directory`."""
+
     def __new__(
         cls, directory: str | PathLike[str], memory: int, threads: int
-    ) -> SortedLines: ...
+    ) -> Self: ...
     def add(
         self, rows: KeyedRows, batch: RowBatch
-    ) -> list[tuple[tuple[int, int, tuple[int, int] | None, str], bool]]: ...
-    def append(self, other: SortedLines) -> None: ...
-    def sort(self) -> None: ...
+    ) -> tuple[list[Refused], list[Refused]]:
+        """Add the elements of a batch; return its rows without any, as `KeyedElements` has them."""
+
+    def append(self, other: Self) -> None:
+        """Add the lines of another, which has none afterwards, behind those that are here."""
+
+    def sort(self) -> None:
+        """Sort the lines; none can be added afterwards."""
+
     def next(self, nulls: bool, left: int) -> tuple[bytes, int]: ...
     @property
-    def held(self) -> int: ...
+    def held(self) -> int:
+        """How many bytes are in memory."""
+
+@final
+class GroupParts:
+    """Groups one by one, for a shuffle, in the order of the first element of each.
+
+    `came` is how many elements came, `firsts` how many of them came before each group, 64 bits
+    each. `names` tell groups apart; `parts` are for `StreamQuery.merge_groups`.
+    """
+
+    came: int
+    firsts: bytes
+    names: Texts
+    parts: Texts
+
+@final
+class MergedGroups:
+    """Groups that were merged: the place of the first element of each, 64 bits, and its text.
+
+    A text is an array of the keys and one of the slots, or of a name and its value. `colliding` has
+    the place of the first element whose name came with two kinds, `failed` that of the first group
+    with a slot without a result, which has no text, each with the reason.
+    """
+
+    firsts: bytes
+    texts: Texts
+    colliding: tuple[int, str] | None
+    failed: tuple[int, str] | None
 
 @final
 class StreamQuery:
+    """A query over the stream of all rows: the part that is done row by row.
+
+    `max_memory` is what may be held in all, `held_before` what others hold of it; where it is too
+    little, `MemoryExceededError` is raised. With `counts_elements`, `arrived` has the elements that
+    came to each stage.
+    """
+
     def __new__(
         cls,
-        stages: list[Stage],
+        stages: Sequence[Stage],
         *,
         reduction: str,
-        limit: int,
+        limit: int | None,
         nulls: bool,
         max_memory: int,
+        held_before: int,
         max_depth: int,
         frame: Frame | None = None,
         whole: bool = False,
         prune: tuple[bytes, Sequence[bool], int] | None = None,
-        slots: list[tuple[str, int, tuple[bool, ...], str]] = ...,
+        slots: Sequence[tuple[str, int, tuple[bool, ...], str]] = ...,
         sources: Sources | None = None,
         cancel: Cancel | None = None,
         counts_elements: bool = False,
     ) -> StreamQuery: ...
-    def take(
-        self, batch: RowBatch, start: int, reverse: bool
-    ) -> tuple[
-        bytes,
-        int,
-        tuple[int, int, tuple[int, int] | None, str] | None,
-        int | None,
-    ]: ...
+    def answer(self, batch: RowBatch, start: int, *, reverse: bool = False) -> Answers:
+        """Take in the rows of a batch from position `start` on."""
+
     def sift(
         self, batch: RowBatch, start: int
-    ) -> tuple[
-        list[tuple[int, int, bytes]],
-        int,
-        tuple[int, int, tuple[int, int] | None, str] | None,
-        int | None,
-    ]: ...
-    def part(self) -> bytes: ...
-    def merge(self, part: bytes) -> None: ...
-    def group_parts(
-        self,
-    ) -> tuple[int, bytes, tuple[bytes, bytes], tuple[bytes, bytes]]: ...
-    def merge_groups(self, places: Sequence[int], parts: Sequence[bytes]) -> None: ...
-    def merged_groups(
-        self,
-    ) -> tuple[
-        bytes, tuple[bytes, bytes], tuple[int, str] | None, tuple[int, str] | None
-    ]: ...
-    def absorb(self, counts: tuple[int, int, int, int, int], lines: int) -> None: ...
-    def end(self) -> bytes: ...
-    def finish(self) -> bytes: ...
-    def table(self) -> JoinTable: ...
+    ) -> tuple[list[SiftedRow], int, Refused | None]:
+        """Filter the rows of a batch from `start` on, for a query that runs elsewhere.
+
+        Returns those that contribute elements or that the query fails on, the position behind
+        the last row that was read, and the refusal of that row if it is too long to pass on.
+        """
+
+    def part(self) -> bytes:
+        """Return what the rows were reduced to, for a run like this one to `merge`."""
+
+    def merge(self, part: bytes) -> None:
+        """Take in what the rows behind those so far were reduced to elsewhere."""
+
+    def group_parts(self) -> GroupParts:
+        """Return the groups of the rows one by one, for a run like this one to `merge_groups`."""
+
+    def merge_groups(self, places: Sequence[int], parts: Sequence[bytes]) -> None:
+        """Take in groups; those of one name come in the order of the places of their elements."""
+
+    def merged_groups(self) -> MergedGroups:
+        """Return the groups that were merged."""
+
+    def absorb(self, counts: Counts, lines: int) -> None:
+        """Count the rows of a query like this one, and the lines that it yielded."""
+
+    def absorb_arrived(self, others: Sequence[int]) -> None:
+        """Count the elements that came to the stages of a query like this one."""
+
+    def end(self) -> bytes:
+        """Take in what is left when all rows have been; return lines of output."""
+
+    def finish(self) -> bytes:
+        """Return what the rows were reduced to, as JSON."""
+
+    def table(self) -> JoinTable:
+        """Return the table that the last stage has filled."""
+
+    def stand_in(self, file: str, lines_before: int, rows_before: int) -> None:
+        """Set the file, line and row before the rows that follow."""
+
     @property
-    def held(self) -> int: ...
+    def has_groups(self) -> bool:
+        """Whether the rows are reduced to groups."""
+
     @property
-    def elements(self) -> int: ...
+    def max_memory(self) -> int:
+        """How many bytes may be held in all."""
+
     @property
-    def groups(self) -> int | None: ...
-    def stand_in(self, file: str, lines_before: int, rows_before: int) -> None: ...
+    def held(self) -> int:
+        """How many bytes are held in all."""
+
     @property
-    def wanted(self) -> int: ...
+    def elements(self) -> int:
+        """How many elements are held, where they are held in order."""
+
     @property
-    def done(self) -> bool: ...
-    def absorb_arrived(self, others: Sequence[int]) -> None: ...
+    def wanted(self) -> int:
+        """How many more lines or elements can change the result."""
+
     @property
-    def arrived(self) -> list[int]: ...
+    def done(self) -> bool:
+        """Whether no further row can change the result."""
+
     @property
-    def counts(self) -> tuple[int, int, int, int, int]: ...
+    def arrived(self) -> list[int]:
+        """How many elements came to each stage, and last how many came out of all of them."""
+
+    @property
+    def counts(self) -> Counts:
+        """What was counted so far."""
 
 @final
 class ColumnBuffers:
@@ -636,7 +850,7 @@ class FilledColumns:
     positions: _Bytes | None
     faults: list[ColumnFault]
 
-@final
+@disjoint_base
 class ColumnBuilder:
     def __new__(
         cls,
@@ -646,27 +860,25 @@ class ColumnBuilder:
         keep_faulty: bool,
         keep: Program | None = None,
         project: Program | None = None,
-    ) -> ColumnBuilder: ...
+    ) -> Self: ...
     def fill(self, batch: RowBatch) -> FilledColumns: ...
 
-@final
+@disjoint_base
 class AnswerColumns:
-    def __new__(cls, shape: str, max_depth: int) -> AnswerColumns: ...
+    def __new__(cls, shape: str, max_depth: int) -> Self: ...
     def fill(self, lines: bytes) -> FilledColumns: ...
 
-@final
+@disjoint_base
 class Inference:
-    def __new__(cls, max_depth: int) -> Inference: ...
-    @staticmethod
-    def of_answers(max_depth: int, expected: Sequence[str]) -> Inference: ...
+    def __new__(cls, max_depth: int, expected: Sequence[str] | None = None) -> Self: ...
     def add(self, batch: RowBatch) -> None: ...
     def add_lines(self, lines: bytes, first: int) -> None: ...
-    def merge(self, other: Inference) -> None: ...
+    def merge(self, other: Self) -> None: ...
     def shape(
         self, *, may_follow: bool = False
     ) -> tuple[str, list[tuple[str, str]]]: ...
     @property
-    def fields(self) -> int: ...
+    def width(self) -> int: ...
     @property
     def counts(self) -> tuple[int, int]: ...
 
@@ -930,8 +1142,6 @@ class EdgeScan:
     ) -> EdgeScan: ...
     def advance(self, stream: RowStream, scan: KeyScan) -> ScannedEdges | None: ...
 
-_Refused: TypeAlias = tuple[int, int, tuple[int, int] | None, str]
-
 @final
 class RowJoin:
     def __new__(
@@ -948,7 +1158,7 @@ class RowJoin:
     ) -> RowJoin: ...
     def hold(self, batch: RowBatch, scan: KeyScan) -> bool: ...
     def begin(self, batch: RowBatch, start: int = 0) -> None: ...
-    def take(self, max_bytes: int) -> tuple[bytes, _Refused | None] | None: ...
+    def take(self, max_bytes: int) -> tuple[bytes, Refused | None] | None: ...
     @property
     def position(self) -> tuple[int, bool]: ...
     @property
@@ -996,10 +1206,16 @@ class LogEntry:
     checksum: int
 
 def log_entry(data: _Bytes, salt: int) -> LogEntry | None: ...
-def log_time_span(entries: _Bytes, salt: int) -> tuple[int, int] | None: ...
+def log_time_span(entries: _Bytes, salt: int) -> tuple[int, int] | None:
+    """Return the earliest and the latest time of entries.
+
+    None if there are none, or one of them is none of the log with this salt.
+    """
+
 def log_lines_between(
     entries: _Bytes, lines: _Bytes, since: int, until: int
-) -> tuple[_Bytes, _Bytes]: ...
+) -> tuple[_Bytes, _Bytes]:
+    """Return the entries with times from `since` to before `until`, and their lines."""
 
 @final
 class LogMerge:

@@ -2,7 +2,7 @@
 
 import pickle
 from collections import defaultdict
-from dataclasses import astuple, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -182,7 +182,7 @@ def outcome(dataset, query, **options):
     stats = result.stats
     counts = (stats.rows, stats.emitted, stats.filtered, stats.skipped, stats.blank)
     errors = [described(each) for each in stats.errors]
-    named = [(name, astuple(counts)) for name, counts in stats.named]
+    named = list(stats.named)
     return b"".join(lines), error, counts, stats.bad, errors, named
 
 

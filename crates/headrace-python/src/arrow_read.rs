@@ -45,7 +45,7 @@ pub(crate) struct FilledColumns {
 }
 
 /// Makes columns of batches of rows.
-#[pyclass(frozen, module = "headrace._native")]
+#[pyclass(frozen, subclass, module = "headrace._native")]
 pub(crate) struct ColumnBuilder {
     columns: Mutex<Columns>,
 }
@@ -105,7 +105,7 @@ fn filled_columns(py: Python<'_>, filled: Filled) -> PyResult<FilledColumns> {
 }
 
 /// Makes columns of answers.
-#[pyclass(frozen, module = "headrace._native")]
+#[pyclass(frozen, subclass, module = "headrace._native")]
 pub(crate) struct AnswerColumns {
     columns: Mutex<Columns>,
 }
@@ -134,7 +134,7 @@ impl AnswerColumns {
 fn per_row(program: &Program, output: Output, limits: Limits) -> RowQuery {
     let writing = Writing { output, nulls: false, limit: u64::MAX };
     let reading = Reading { limits, frame: None, whole: false };
-    RowQuery::new(Arc::clone(&program.program), writing, reading, Watch::new(signals::caught))
+    RowQuery::new(Arc::clone(&program.core), writing, reading, Watch::new(signals::caught))
 }
 
 fn column(py: Python<'_>, buffers: &Buffers) -> PyResult<Py<ColumnBuffers>> {
@@ -148,23 +148,20 @@ fn column(py: Python<'_>, buffers: &Buffers) -> PyResult<Py<ColumnBuffers>> {
 }
 
 /// Finds out which columns rows need.
-#[pyclass(frozen, module = "headrace._native")]
+#[pyclass(frozen, subclass, module = "headrace._native")]
 pub(crate) struct Inference {
     inferred: Mutex<Inferred>,
 }
 
 #[pymethods]
 impl Inference {
+    /// With `expected`, of answers, whose columns begin with these.
     #[new]
-    fn new(max_depth: u32) -> Self {
-        Self { inferred: Mutex::new(Inferred::new(Rules::Rows, Limits { max_depth }, &[])) }
-    }
-
-    /// Of answers, whose columns begin with those in `expected`.
-    #[staticmethod]
-    fn of_answers(max_depth: u32, expected: Vec<String>) -> Self {
-        let inferred = Inferred::new(Rules::Answers, Limits { max_depth }, &expected);
-        Self { inferred: Mutex::new(inferred) }
+    #[pyo3(signature = (max_depth, expected = None))]
+    fn new(max_depth: u32, expected: Option<Vec<String>>) -> Self {
+        let rules = if expected.is_none() { Rules::Rows } else { Rules::Answers };
+        let expected = expected.unwrap_or_default();
+        Self { inferred: Mutex::new(Inferred::new(rules, Limits { max_depth }, &expected)) }
     }
 
     /// Look at answers, lines of JSON; `first` is the number of the first one.
@@ -174,7 +171,7 @@ impl Inference {
 
     /// How many columns there are.
     #[getter]
-    fn fields(&self) -> usize {
+    fn width(&self) -> usize {
         self.lock().fields()
     }
 

@@ -2,11 +2,20 @@
 
 use std::io;
 
-use headrace_core::{DamagedBlock, Error};
+use headrace_core::{DamagedBlock, Error, json::JsonError};
 use pyo3::{
     PyErr, create_exception,
     exceptions::{PyException, PyOSError},
+    import_exception,
 };
+
+import_exception!(headrace.errors, MemoryExceededError);
+import_exception!(headrace.errors, QueryFailedError);
+import_exception!(headrace.kernel.values, InvalidJsonError);
+
+pub(crate) fn invalid_json(error: &JsonError) -> PyErr {
+    InvalidJsonError::new_err((error.offset, error.reason.to_string()))
+}
 
 create_exception!(
     headrace._native,

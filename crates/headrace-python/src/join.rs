@@ -14,10 +14,10 @@ use headrace_core::{
 use pyo3::{prelude::*, types::PyBytes};
 
 use crate::{
+    answers::Refused,
     batch::RowBatch,
     error::to_python,
     key_index::{KeyIndex, KeyScan},
-    query::{Refused, refused},
     source::File,
 };
 
@@ -120,7 +120,7 @@ impl RowJoin {
             Step::Done | Step::Enough => Some((lines, None)),
             Step::Refused(row) => {
                 let keys::join::Refusal { number, offset, reason } = row;
-                Some((lines, Some(refused(Refusal { number, offset, span: None, reason }))))
+                Some((lines, Some(Refusal { number, offset, span: None, reason }.into())))
             }
         })
     }

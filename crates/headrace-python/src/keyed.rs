@@ -5,39 +5,50 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use headrace_core::query::{self, KeyedPlan, Texts, Watch};
+use headrace_core::query::{self, KeyedPlan, Refusal, Texts, Watch};
 use pyo3::{exceptions::PyOverflowError, prelude::*, types::PyBytes};
 
 use crate::{
+    answers::{Counts, Refused},
     batch::RowBatch,
     error::to_python,
-    query::{PyFrame, Refused, Sources, decoded, known, reading, refused},
+    query::{PyFrame, Sources, decoded, known, reading},
     signals,
     stage::Stage,
 };
 
-/// How many, their rows' positions in the batch and bytes in the source, ends and bytes of their lines, of their keys, and
-/// rows without any: with each whether only what comes behind the stages is to blame.
-type Keyed<'py> = (
-    usize,
-    Bound<'py, PyBytes>,
-    Bound<'py, PyBytes>,
-    PyTexts<'py>,
-    PyTexts<'py>,
-    Vec<(Refused, bool)>,
-);
+/// Arrow's buffers of texts: where each ends, 32 bits, beginning with 0; the bytes.
+#[pyclass(frozen, get_all, name = "Texts", module = "headrace._native")]
+pub(crate) struct PyTexts {
+    ends: Py<PyBytes>,
+    data: Py<PyBytes>,
+}
 
-/// Where texts end, and their bytes, as Arrow has them.
-pub(crate) type PyTexts<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
+/// The elements of a batch: where their rows stand, their lines, and their keys.
+///
+/// `positions` are those in the batch, 32 bits each, `offsets` bytes of the source, 64 bits.
+/// `refused` are rows that have none. In `late` are those whose elements came out of the stages, but
+/// have no key, or failed afterwards.
+#[pyclass(frozen, get_all, module = "headrace._native")]
+pub(crate) struct KeyedElements {
+    length: usize,
+    positions: Py<PyBytes>,
+    offsets: Py<PyBytes>,
+    lines: Py<PyTexts>,
+    keys: Py<PyTexts>,
+    refused: Vec<Refused>,
+    late: Vec<Refused>,
+}
 
-pub(crate) fn buffers<'py>(py: Python<'py>, texts: &Texts) -> PyTexts<'py> {
-    (integers(py, &texts.ends), PyBytes::new(py, &texts.data))
+pub(crate) fn buffers(py: Python<'_>, texts: &Texts) -> PyResult<Py<PyTexts>> {
+    let data = PyBytes::new(py, &texts.data).unbind();
+    Py::new(py, PyTexts { ends: integers(py, &texts.ends), data })
 }
 
 /// 64-bit integers as Arrow has them.
-pub(crate) fn longs<'py>(py: Python<'py>, numbers: &[u64]) -> Bound<'py, PyBytes> {
+pub(crate) fn longs(py: Python<'_>, numbers: &[u64]) -> Py<PyBytes> {
     let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
-    PyBytes::new(py, &bytes)
+    PyBytes::new(py, &bytes).unbind()
 }
 
 /// Makes elements with keys of rows.
@@ -55,7 +66,8 @@ impl KeyedRows {
     /// `counts_elements`, `arrived` has the elements that came to each of `stages`.
     #[new]
     #[pyo3(signature = (
-        key, *, stages, then, falling, joins, compact, max_depth, frame = None, whole = false, sources = None,
+        key, *, stages = Vec::new(), then = Vec::new(), falling = Vec::new(), joins = false,
+        compact = false, max_depth = 256, frame = None, whole = false, sources = None,
         counts_elements = false
     ))]
     #[allow(
@@ -93,19 +105,20 @@ impl KeyedRows {
         Ok(Self { run: Mutex::new(run.knowing(known(sources))) })
     }
 
-    /// The elements of the rows of a batch.
-    fn take<'py>(&self, py: Python<'py>, batch: &RowBatch) -> PyResult<Keyed<'py>> {
+    /// The elements of the rows of a batch; an error if they take more than 2 GiB.
+    fn of(&self, py: Python<'_>, batch: &RowBatch) -> PyResult<KeyedElements> {
         let keyed = self.keyed(py, batch)?;
-        let offsets: Vec<u8> =
-            keyed.offsets.iter().flat_map(|offset| offset.to_le_bytes()).collect();
-        Ok((
-            keyed.positions.len(),
-            integers(py, &keyed.positions),
-            PyBytes::new(py, &offsets),
-            buffers(py, &keyed.lines),
-            buffers(py, &keyed.keys),
-            keyed.refusals.into_iter().map(|(refusal, late)| (refused(refusal), late)).collect(),
-        ))
+        let offsets: Vec<u8> = keyed.offsets.iter().flat_map(|at| at.to_le_bytes()).collect();
+        let (refused, late) = divided(keyed.refusals);
+        Ok(KeyedElements {
+            length: keyed.positions.len(),
+            positions: integers(py, &keyed.positions),
+            offsets: PyBytes::new(py, &offsets).unbind(),
+            lines: buffers(py, &keyed.lines)?,
+            keys: buffers(py, &keyed.keys)?,
+            refused,
+            late,
+        })
     }
 
     /// How many elements came to each stage, and last how many came out of all of them.
@@ -114,11 +127,10 @@ impl KeyedRows {
         self.lock().arrived().to_vec()
     }
 
-    /// Rows, used, filtered, skipped, blank.
+    /// What was counted so far; rows that are refused late are emitted as well.
     #[getter]
-    fn counts(&self) -> (u64, u64, u64, u64, u64) {
-        let counts = self.lock().counts;
-        (counts.rows, counts.used, counts.filtered, counts.skipped, counts.blank)
+    fn counts(&self) -> Counts {
+        self.lock().counts.into()
     }
 }
 
@@ -140,7 +152,7 @@ impl KeyedRows {
 }
 
 /// Lines in the order of their keys; what does not fit into memory is in a nameless file.
-#[pyclass(frozen, module = "headrace._native")]
+#[pyclass(frozen, subclass, module = "headrace._native")]
 pub(crate) struct SortedLines {
     lines: Mutex<query::SortedLines>,
 }
@@ -156,18 +168,18 @@ impl SortedLines {
         Self { lines: Mutex::new(query::SortedLines::new(directory, memory, threads)) }
     }
 
-    /// Add the elements that `rows` makes of a batch; returns what [`KeyedRows::take`] says of
-    /// rows without any.
+    /// Add the elements that `rows` makes of a batch; return the rows that are refused, and those
+    /// that are refused late, as [`KeyedElements`] has them.
     fn add(
         &self,
         py: Python<'_>,
         rows: &KeyedRows,
         batch: &RowBatch,
-    ) -> PyResult<Vec<(Refused, bool)>> {
+    ) -> PyResult<(Vec<Refused>, Vec<Refused>)> {
         let mut keyed = rows.keyed(py, batch)?;
         let refusals = std::mem::take(&mut keyed.refusals);
         py.detach(|| self.lock().add(keyed)).map_err(to_python)?;
-        Ok(refusals.into_iter().map(|(refusal, late)| (refused(refusal), late)).collect())
+        Ok(divided(refusals))
     }
 
     /// Add the lines of another, which has none afterwards, behind those that are here.
@@ -210,7 +222,15 @@ impl SortedLines {
     }
 }
 
-fn integers<'py>(py: Python<'py>, integers: &[i32]) -> Bound<'py, PyBytes> {
+/// The rows that are refused, and those that are refused late.
+fn divided(refusals: Vec<(Refusal, bool)>) -> (Vec<Refused>, Vec<Refused>) {
+    let (late, refused): (Vec<_>, Vec<_>) = refusals.into_iter().partition(|(_, is_late)| *is_late);
+    let each =
+        |some: Vec<(Refusal, bool)>| some.into_iter().map(|(refusal, _)| refusal.into()).collect();
+    (each(refused), each(late))
+}
+
+fn integers(py: Python<'_>, integers: &[i32]) -> Py<PyBytes> {
     let bytes: Vec<u8> = integers.iter().flat_map(|integer| integer.to_le_bytes()).collect();
-    PyBytes::new(py, &bytes)
+    PyBytes::new(py, &bytes).unbind()
 }

@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod answers;
 mod arrow_read;
 mod arrow_write;
 mod batch;
@@ -40,6 +41,8 @@ use pyo3::pymodule;
 mod _native {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use crate::answers::{Answers, Counts, Refused, SiftedRow};
     #[pymodule_export]
     use crate::arrow_read::{
         AnswerColumns, ColumnBuffers, ColumnBuilder, ColumnFault, FilledColumns, Inference,
@@ -77,7 +80,7 @@ mod _native {
         KeyCandidates, KeyIndex, KeyRequest, KeyRuns, KeyScan, WantedKeys, rows_at, write_key_index,
     };
     #[pymodule_export]
-    use crate::keyed::{KeyedRows, SortedLines};
+    use crate::keyed::{KeyedElements, KeyedRows, PyTexts, SortedLines};
     #[pymodule_export]
     use crate::log::{
         LogChecking, LogClock, LogEntry, LogLines, LogMerge, LogTail, log_entry, log_lines_between,
@@ -87,8 +90,8 @@ mod _native {
     use crate::packer::{LineRefusal, Packer, RowRefusal, Shard, codec_table};
     #[pymodule_export]
     use crate::query::{
-        Program, RowQuery, Sources, StreamQuery, builtins, format_problem, unknown_group,
-        wrong_literal,
+        GroupParts, MergedGroups, Program, RowQuery, Sources, StreamQuery, builtins,
+        format_problem, unknown_group, wrong_literal,
     };
     #[pymodule_export]
     use crate::sealed_index::{SealedIndex, hash_all, hash_blocks};

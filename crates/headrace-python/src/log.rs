@@ -40,7 +40,7 @@ impl From<Place> for log::Place {
 type Reached = (u32, u64);
 
 fn checking(max_depth: u32, max_line: usize, time: Option<&Program>) -> Checking {
-    let time = time.map(|program| Arc::clone(&program.program));
+    let time = time.map(|program| Arc::clone(&program.core));
     Checking::new(Limits { max_depth }, max_line, time, || Watch::new(signals::caught))
 }
 

@@ -1,13 +1,13 @@
 //! Queries: the table of builtins, and programs run over rows.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bumpalo::Bump;
 use headrace_core::{
     json::Limits,
     query::{
         self, BUILTINS, FormatSpec, Frame, Input, Known, Machine, NullPayload, Obstacle, Output,
-        Parameter, Prune, Reading, Reduction, Refusal, Slot, StreamCounts, Watch, Writing,
+        Parameter, Prune, Reading, Reduction, Slot, StreamCounts, Watch, Writing,
     },
     rows::Row,
     value::{Kept, Tape, values_of, write_json},
@@ -16,12 +16,13 @@ use pyo3::{
     exceptions::{PyOverflowError, PyValueError},
     prelude::*,
     pybacked::PyBackedBytes,
-    types::PyBytes,
+    types::{PyBytes, PyString},
 };
 
 use crate::{
+    answers::{Answers, Counts, Refused, SiftedRow},
     batch::RowBatch,
-    error::KernelError,
+    error::{MemoryExceededError, QueryFailedError, invalid_json},
     keyed::{PyTexts, buffers, longs},
     signals::{self, Cancel},
     stage::{JoinTable, Stage},
@@ -83,17 +84,28 @@ pub(crate) fn decoded(code: &[u8]) -> PyResult<query::Program> {
     query::decode(code).map_err(|malformed| PyValueError::new_err(malformed.0))
 }
 
-/// A compiled query.
+/// A query that is ready to run: its text and its code. It can be sent to another process.
 #[pyclass(frozen, module = "headrace._native")]
 pub(crate) struct Program {
-    pub(crate) program: Arc<query::Program>,
+    pub(crate) core: Arc<query::Program>,
+    #[pyo3(get)]
+    query: Py<PyString>,
+    #[pyo3(get)]
+    code: Py<PyBytes>,
 }
 
 #[pymethods]
 impl Program {
     #[new]
-    fn new(code: &[u8]) -> PyResult<Self> {
-        Ok(Self { program: Arc::new(decoded(code)?) })
+    fn new(py: Python<'_>, query: Py<PyString>, code: Py<PyBytes>) -> PyResult<Self> {
+        match query::decode(code.as_bytes(py)) {
+            Ok(program) => Ok(Self { core: Arc::new(program), query, code }),
+            Err(malformed) => Err(QueryFailedError::new_err((query, 0, malformed.0))),
+        }
+    }
+
+    fn __getnewargs__(&self, py: Python<'_>) -> (Py<PyString>, Py<PyBytes>) {
+        (self.query.clone_ref(py), self.code.clone_ref(py))
     }
 
     /// The answer over one document, as JSON.
@@ -105,38 +117,29 @@ impl Program {
         max_depth: u32,
         sources: Option<&Sources>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let answer = py.detach(|| {
+        let query = self.query.clone_ref(py);
+        let answer: PyResult<Vec<u8>> = py.detach(|| {
             let arena = Bump::new();
             let mut tape = Tape::once();
             let document = tape
                 .parse(document, &Limits { max_depth })
-                .map_err(|error| ("json", error.offset as u64, error.reason.to_string()))?;
+                .map_err(|error| invalid_json(&error))?;
             let sources = sources.map_or(&[][..], |sources| values_of(&sources.values, &arena));
             let known = Known { sources, place: None };
             let watch = Watch::new(signals::caught);
             let mut machine =
-                Machine::new(&self.program, &arena, document.root(), &watch).knowing(known);
+                Machine::new(&self.core, &arena, document.root(), &watch).knowing(known);
             let value = machine.run().map_err(|fault| {
-                let (start, _) = fault.expr.map_or((0, 0), |expr| self.program.span(expr));
-                ("query", u64::from(start), fault.reason)
+                let (start, _) = fault.expr.map_or((0, 0), |expr| self.core.span(expr));
+                QueryFailedError::new_err((query, start, fault.reason))
             })?;
             let mut out = Vec::new();
             write_json(value, &mut out, &arena);
             Ok(out)
         });
         signals::raised()?;
-        match answer {
-            Ok(answer) => Ok(PyBytes::new(py, &answer)),
-            Err(error) => Err(KernelError::new_err::<(&str, u64, String)>(error)),
-        }
+        answer.map(|answer| PyBytes::new(py, &answer))
     }
-}
-
-/// Row, byte, where in the query, reason.
-pub(crate) type Refused = (u64, u64, Option<(u32, u32)>, String);
-
-pub(crate) fn refused(refusal: Refusal) -> Refused {
-    (refusal.number, refusal.offset, refusal.span, refusal.reason)
 }
 
 /// Lines of a key, a separator and JSON; see `headrace.kernel.programs.Frame`.
@@ -186,9 +189,6 @@ pub(crate) fn known(sources: Option<&Sources>) -> Arc<[Kept]> {
     sources.map_or_else(|| Arc::new([]) as Arc<[Kept]>, |sources| Arc::clone(&sources.values))
 }
 
-/// Rows, emitted, filtered, skipped, blank.
-type RowCounts = (u64, u64, u64, u64, u64);
-
 /// A query over rows, each by itself.
 #[pyclass(frozen, module = "headrace._native")]
 pub(crate) struct RowQuery {
@@ -203,7 +203,7 @@ struct RowRun {
 
 #[pymethods]
 impl RowQuery {
-    /// `output` is "answer", "elements" or "match"; no more than `limit` lines are given.
+    /// `output` is "answer", "elements" or "match"; it is done when `limit` lines were written.
     #[new]
     #[pyo3(signature = (
         program, *, output, nulls, limit, max_depth, frame = None, whole = false, sources = None,
@@ -214,7 +214,7 @@ impl RowQuery {
         program: &Program,
         output: &str,
         nulls: bool,
-        limit: u64,
+        limit: Option<u64>,
         max_depth: u32,
         frame: Option<PyFrame>,
         whole: bool,
@@ -227,8 +227,8 @@ impl RowQuery {
             "match" => Output::Match,
             _ => return Err(PyValueError::new_err(format!("no output {output:?}"))),
         };
-        let writing = Writing { output, nulls, limit };
-        let program = Arc::clone(&program.program);
+        let writing = Writing { output, nulls, limit: limit.unwrap_or(u64::MAX) };
+        let program = Arc::clone(&program.core);
         let reading = reading(max_depth, frame, whole)?;
         let rows = query::RowQuery::new(program, writing, reading, signals::watch(cancel));
         let rows = rows.knowing(known(sources));
@@ -236,15 +236,15 @@ impl RowQuery {
     }
 
     /// Answers for the rows of a batch from position `start` on, or from there to the front in
-    /// `reverse`: the lines, the position behind the last row that was evaluated, and that row's
-    /// refusal, if it has no answer.
-    fn answer<'py>(
+    /// `reverse`, up to one that the query fails on.
+    #[pyo3(signature = (batch, start, *, reverse = false))]
+    fn answer(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
         batch: &RowBatch,
         start: usize,
         reverse: bool,
-    ) -> PyResult<(Bound<'py, PyBytes>, usize, Option<Refused>)> {
+    ) -> PyResult<Answers> {
         let (end, refusal) = py.detach(|| {
             let mut run = self.lock();
             let RowRun { rows, out } = &mut *run;
@@ -263,7 +263,8 @@ impl RowQuery {
             (end, ended.and_then(std::result::Result::err))
         });
         signals::raised()?;
-        Ok((PyBytes::new(py, &self.lock().out), end, refusal.map(refused)))
+        let lines = PyBytes::new(py, &self.lock().out).unbind();
+        Ok(Answers::new(lines, end, refusal.map(Refused::from)))
     }
 
     /// Let the program know where the rows stand that come from now on.
@@ -272,10 +273,8 @@ impl RowQuery {
     }
 
     /// Count rows, and the lines that they gave, of a run like this one.
-    fn absorb(&self, counts: RowCounts, lines: u64) {
-        let (rows, emitted, filtered, skipped, blank) = counts;
-        let counts = query::Counts { rows, emitted, filtered, skipped, blank };
-        self.lock().rows.absorb(counts, lines);
+    fn absorb(&self, counts: Counts, lines: u64) {
+        self.lock().rows.absorb(counts.into(), lines);
     }
 
     /// How many more lines may be written.
@@ -290,11 +289,10 @@ impl RowQuery {
         self.lock().rows.done()
     }
 
-    /// Rows, emitted, filtered, skipped, blank.
+    /// What was counted so far.
     #[getter]
-    fn counts(&self) -> RowCounts {
-        let counts = self.lock().rows.counts;
-        (counts.rows, counts.emitted, counts.filtered, counts.skipped, counts.blank)
+    fn counts(&self) -> Counts {
+        self.lock().rows.counts.into()
     }
 }
 
@@ -326,19 +324,35 @@ fn slot_of((kind, count, falling, function): PySlot) -> PyResult<Slot> {
     }
 }
 
-/// Lines, the position behind the last row, its refusal, and how much memory was too much.
-type Taken<'py> = (Bound<'py, PyBytes>, usize, Option<Refused>, Option<u64>);
+/// What contributes, the position behind it, and the refusal of a row that is too long.
+type Sieve = (Vec<SiftedRow>, usize, Option<Refused>);
 
-/// A row: where it stands in its batch, its byte in the source, its content.
-type Sifted<'py> = (usize, u64, Bound<'py, PyBytes>);
+/// Groups one by one, in the order of the first element of each; see `StreamQuery.merge_groups`.
+#[pyclass(frozen, get_all, module = "headrace._native")]
+pub(crate) struct GroupParts {
+    came: u64,
+    firsts: Py<PyBytes>,
+    names: Py<PyTexts>,
+    parts: Py<PyTexts>,
+}
 
-/// What contributes, the position behind it, why it ended there, and the memory that was too much.
-type Sieve<'py> = (Vec<Sifted<'py>>, usize, Option<Refused>, Option<u64>);
+/// Groups that were merged: the place of the first element of each, and its text.
+#[pyclass(frozen, get_all, module = "headrace._native")]
+pub(crate) struct MergedGroups {
+    firsts: Py<PyBytes>,
+    texts: Py<PyTexts>,
+    colliding: Option<(u64, String)>,
+    failed: Option<(u64, String)>,
+}
 
 /// A query over the stream of all rows.
 #[pyclass(frozen, module = "headrace._native")]
 pub(crate) struct StreamQuery {
     run: Mutex<Option<query::StreamQuery>>,
+    /// What came to each stage until the run ended.
+    arrived: OnceLock<Vec<u64>>,
+    max_memory: u64,
+    held_before: u64,
 }
 
 #[pymethods]
@@ -347,20 +361,22 @@ impl StreamQuery {
     /// `avg`, `min`, `max`, `group`, `group_by` and `aggregate`; `limit` is the number of elements for
     /// the first four. `prune` is a program that gives the keys of an element, which of them fall, and
     /// how many of the best elements are kept. `slots` are the aggregates of groups: their kinds (see
-    /// `slot_of`), how many elements they hold, and which of their keys fall. With
-    /// `counts_elements`, `arrived` has the elements that came to each stage.
+    /// `slot_of`), how many elements they hold, and which of their keys fall. `max_memory` is what
+    /// may be held in all, `held_before` what others hold of it. With `counts_elements`, `arrived`
+    /// has the elements that came to each stage.
     #[new]
     #[pyo3(signature = (
-        stages, *, reduction, limit, nulls, max_memory, max_depth, frame = None, whole = false,
-        prune = None, slots = Vec::new(), sources = None, cancel = None, counts_elements = false
+        stages, *, reduction, limit, nulls, max_memory, held_before, max_depth, frame = None,
+        whole = false, prune = None, slots = Vec::new(), sources = None, cancel = None, counts_elements = false
     ))]
     #[allow(clippy::too_many_arguments, reason = "they have names in Python")]
     fn new(
         stages: Vec<Py<Stage>>,
         reduction: &str,
-        limit: u64,
+        limit: Option<u64>,
         nulls: bool,
         max_memory: u64,
+        held_before: u64,
         max_depth: u32,
         frame: Option<PyFrame>,
         whole: bool,
@@ -371,6 +387,7 @@ impl StreamQuery {
         counts_elements: bool,
     ) -> PyResult<Self> {
         let slots = slots.into_iter().map(slot_of).collect::<PyResult<_>>()?;
+        let limit = limit.unwrap_or(u64::MAX);
         let reduction = match reduction {
             "lines" => Reduction::Lines(limit, nulls),
             "collect" => Reduction::Collect(limit),
@@ -391,7 +408,8 @@ impl StreamQuery {
         let stages = stages.iter().map(|stage| stage.get().take()).collect::<PyResult<_>>()?;
         let reading = reading(max_depth, frame, whole)?;
         let watch = || signals::watch(cancel);
-        let run = query::StreamQuery::new(stages, reduction, max_memory, reading, watch());
+        let memory = max_memory.saturating_sub(held_before);
+        let run = query::StreamQuery::new(stages, reduction, memory, reading, watch());
         let mut run = run.in_slots(slots);
         if let Some((code, falling, keep)) = prune {
             run = run.pruned(Prune::new(decoded(&code)?, falling, keep, watch()));
@@ -399,30 +417,27 @@ impl StreamQuery {
         if counts_elements {
             run = run.counting_elements();
         }
-        Ok(Self { run: Mutex::new(Some(run.knowing(known(sources)))) })
+        let run = Mutex::new(Some(run.knowing(known(sources))));
+        Ok(Self { run, arrived: OnceLock::new(), max_memory, held_before })
     }
 
     /// Take in the rows of a batch from position `start` on, or from there to the front in
-    /// `reverse`: lines of output, the position behind the last row that was looked at, that
-    /// row's refusal, if it has no answer, and how much memory was too much, if it was.
-    fn take<'py>(
+    /// `reverse`, up to one that the query fails on.
+    #[pyo3(signature = (batch, start, *, reverse = false))]
+    fn answer(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
         batch: &RowBatch,
         start: usize,
         reverse: bool,
-    ) -> PyResult<Taken<'py>> {
+    ) -> PyResult<Answers> {
         let (end, obstacle) = py.detach(|| match self.lock().as_mut() {
             Some(run) => take_rows(run, batch, start, reverse),
             None => (start, None),
         });
         signals::raised()?;
-        let lines = self.lines(py);
-        Ok(match obstacle {
-            None => (lines, end, None, None),
-            Some(Obstacle::Row(refusal)) => (lines, end, Some(refused(refusal)), None),
-            Some(Obstacle::Memory(most)) => (lines, end, None, Some(most)),
-        })
+        let refused = self.refused(py, obstacle)?;
+        Ok(Answers::new(self.lines(py).unbind(), end, refused))
     }
 
     /// Let the stages know where the rows stand that come from now on.
@@ -441,15 +456,14 @@ impl StreamQuery {
         signals::raised()?;
         match ended {
             Ok(()) => Ok(self.lines(py)),
-            Err(fault) => Err(KernelError::new_err(("query", 0, fault.reason))),
+            Err(fault) => Err(failed(fault.reason)),
         }
     }
 
     /// Go on to the rows of a batch from position `start` on, and return those that contribute
-    /// elements or that the query fails on: where each stands in the batch, its byte in the source, its
-    /// content. It ends at a row that is too long, whose refusal comes with the position behind
-    /// it, or where memory was too much.
-    fn sift<'py>(&self, py: Python<'py>, batch: &RowBatch, start: usize) -> PyResult<Sieve<'py>> {
+    /// elements or that the query fails on, for a query that runs elsewhere. It ends at a row that is
+    /// too long to pass on, whose refusal comes with the position behind it.
+    fn sift(&self, py: Python<'_>, batch: &RowBatch, start: usize) -> PyResult<Sieve> {
         let (positions, end, obstacle) = py.detach(|| match self.lock().as_mut() {
             Some(run) => sift_rows(run, batch, start),
             None => (Vec::new(), start, None),
@@ -458,14 +472,11 @@ impl StreamQuery {
         let mut wanted = positions.into_iter().peekable();
         let sifted = batch.rows.iter().enumerate().filter_map(|(position, row)| {
             wanted.next_if_eq(&position)?;
-            Some((position, row.content_offset(), PyBytes::new(py, row.content)))
+            let content = PyBytes::new(py, row.content).unbind();
+            Some(SiftedRow::new(position, row.content_offset(), content))
         });
         let sifted = sifted.collect();
-        Ok(match obstacle {
-            None => (sifted, end, None, None),
-            Some(Obstacle::Row(refusal)) => (sifted, end, Some(refused(refusal)), None),
-            Some(Obstacle::Memory(most)) => (sifted, end, None, Some(most)),
-        })
+        Ok((sifted, end, self.refused(py, obstacle)?))
     }
 
     /// The reduced rows, for the run that `merge`s it. This ends the run.
@@ -477,16 +488,18 @@ impl StreamQuery {
     fn merge(&self, py: Python<'_>, part: &[u8]) -> PyResult<()> {
         let merged = py.detach(|| self.lock().as_mut().map_or(Ok(()), |run| run.merge(part)));
         signals::raised()?;
-        merged.map_err(|fault| KernelError::new_err(("query", 0, fault.reason)))
+        merged.map_err(|fault| failed(fault.reason))?;
+        self.within_memory(py)
     }
 
     /// The groups so far, each by itself: how many elements came, and of each group how many of
     /// them came before its first, its name and its part. This ends the run.
-    fn group_parts<'py>(&self, py: Python<'py>) -> PyResult<PyGroupParts<'py>> {
+    fn group_parts(&self, py: Python<'_>) -> PyResult<GroupParts> {
         let run = self.taken()?;
         let parts = py.detach(|| run.into_group_parts()).ok_or_else(too_large)?;
-        let (names, groups) = (buffers(py, &parts.names), buffers(py, &parts.parts));
-        Ok((parts.came, longs(py, &parts.firsts), names, groups))
+        let firsts = longs(py, &parts.firsts);
+        let (names, groups) = (buffers(py, &parts.names)?, buffers(py, &parts.parts)?);
+        Ok(GroupParts { came: parts.came, firsts, names, parts: groups })
     }
 
     /// Take in groups, each with the place of its first element; those of one name come in the
@@ -506,26 +519,25 @@ impl StreamQuery {
                 .try_for_each(|(place, part)| run.merge_group(place, part))
         });
         signals::raised()?;
-        merged.map_err(|fault| KernelError::new_err(("query", 0, fault.reason)))
+        merged.map_err(|fault| failed(fault.reason))?;
+        self.within_memory(py)
     }
 
     /// The groups that were merged: the places of their first elements, and their texts, each an
     /// array of keys and slots. The place and the reason of the first element whose name came with
     /// two kinds, and of the first group that has no text. This ends the run.
-    fn merged_groups<'py>(&self, py: Python<'py>) -> PyResult<PyMergedGroups<'py>> {
+    fn merged_groups(&self, py: Python<'_>) -> PyResult<MergedGroups> {
         let run = self.taken()?;
         let merged = py.detach(|| run.into_merged_groups()).ok_or_else(too_large)?;
-        let (firsts, texts) = (longs(py, &merged.firsts), buffers(py, &merged.texts));
-        Ok((firsts, texts, merged.colliding, merged.failed))
+        let (firsts, texts) = (longs(py, &merged.firsts), buffers(py, &merged.texts)?);
+        Ok(MergedGroups { firsts, texts, colliding: merged.colliding, failed: merged.failed })
     }
 
     /// Count rows, and the lines that they gave, of a run like this one.
-    fn absorb(&self, py: Python<'_>, counts: RowCounts, lines: u64) {
-        let (rows, used, filtered, skipped, blank) = counts;
-        let counts = StreamCounts { rows, used, filtered, skipped, blank };
+    fn absorb(&self, py: Python<'_>, counts: Counts, lines: u64) {
         py.detach(|| {
             if let Some(run) = self.lock().as_mut() {
-                run.absorb(counts, lines);
+                run.absorb(counts.into(), lines);
             }
         });
     }
@@ -542,22 +554,28 @@ impl StreamQuery {
         self.look(py, |run| run.is_none_or(query::StreamQuery::done))
     }
 
-    /// How many bytes of keys and elements are held.
+    /// Whether the rows are reduced to groups.
+    #[getter]
+    fn has_groups(&self, py: Python<'_>) -> bool {
+        self.groups(py).is_some()
+    }
+
+    /// How many bytes may be held in all.
+    #[getter]
+    fn max_memory(&self) -> u64 {
+        self.max_memory
+    }
+
+    /// How many bytes are held in all.
     #[getter]
     fn held(&self, py: Python<'_>) -> u64 {
-        self.look(py, |run| run.map_or(0, query::StreamQuery::held_bytes))
+        self.held_before + self.look(py, |run| run.map_or(0, query::StreamQuery::held_bytes))
     }
 
     /// How many elements are held in order.
     #[getter]
     fn elements(&self, py: Python<'_>) -> u64 {
         self.look(py, |run| run.map_or(0, query::StreamQuery::held_elements))
-    }
-
-    /// How many groups there are so far, in a run that has groups.
-    #[getter]
-    fn groups(&self, py: Python<'_>) -> Option<u64> {
-        self.look(py, |run| run.and_then(query::StreamQuery::groups))
     }
 
     /// Count the elements that came to the stages of a run like this one.
@@ -572,21 +590,21 @@ impl StreamQuery {
     /// How many elements came to each stage, and last how many came out of all of them.
     #[getter]
     fn arrived(&self, py: Python<'_>) -> Vec<u64> {
-        self.look(py, |run| run.map_or_else(Vec::new, |run| run.arrived().to_vec()))
+        let now = || self.look(py, |run| run.map_or_else(Vec::new, |run| run.arrived().to_vec()));
+        self.arrived.get().map_or_else(now, Clone::clone)
     }
 
-    /// Rows, used, filtered, skipped, blank.
+    /// What was counted so far; `emitted` are the rows that the answer is made of.
     #[getter]
-    fn counts(&self, py: Python<'_>) -> RowCounts {
-        let counts = self.look(py, |run| run.map_or_else(StreamCounts::default, |run| run.counts));
-        (counts.rows, counts.used, counts.filtered, counts.skipped, counts.blank)
+    fn counts(&self, py: Python<'_>) -> Counts {
+        self.look(py, |run| run.map_or_else(StreamCounts::default, |run| run.counts)).into()
     }
 
     /// The result, as JSON. This ends the run.
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         match self.taken()?.finish() {
             Ok(text) => Ok(PyBytes::new(py, &text)),
-            Err(fault) => Err(KernelError::new_err(("query", 0, fault.reason))),
+            Err(fault) => Err(failed(fault.reason)),
         }
     }
 
@@ -596,13 +614,6 @@ impl StreamQuery {
         table.map(JoinTable::new).ok_or_else(|| PyValueError::new_err("no table was filled"))
     }
 }
-
-/// How many elements came, the places, the names and the parts of groups.
-type PyGroupParts<'py> = (u64, Bound<'py, PyBytes>, PyTexts<'py>, PyTexts<'py>);
-
-/// The places and the texts of groups, and what is wrong with them, with its place.
-type PyMergedGroups<'py> =
-    (Bound<'py, PyBytes>, PyTexts<'py>, Option<(u64, String)>, Option<(u64, String)>);
 
 fn too_large() -> PyErr {
     PyOverflowError::new_err("the groups take more than 2 GiB")
@@ -636,8 +647,37 @@ impl StreamQuery {
 
     /// The end of the run.
     fn taken(&self) -> PyResult<query::StreamQuery> {
-        self.lock().take().ok_or_else(|| PyValueError::new_err("the run has ended"))
+        let run = self.lock().take();
+        let run = run.ok_or_else(|| PyValueError::new_err("the run has ended"))?;
+        self.arrived.get_or_init(|| run.arrived().to_vec());
+        Ok(run)
     }
+
+    /// The refusal of the row that a run stopped at; an error if it stopped for lack of memory.
+    fn refused(&self, py: Python<'_>, obstacle: Option<Obstacle>) -> PyResult<Option<Refused>> {
+        match obstacle {
+            None => Ok(None),
+            Some(Obstacle::Row(refusal)) => Ok(Some(refusal.into())),
+            Some(Obstacle::Memory(_)) => Err(self.too_much(py)),
+        }
+    }
+
+    fn within_memory(&self, py: Python<'_>) -> PyResult<()> {
+        if self.held(py) > self.max_memory { Err(self.too_much(py)) } else { Ok(()) }
+    }
+
+    fn too_much(&self, py: Python<'_>) -> PyErr {
+        MemoryExceededError::new_err((self.max_memory, self.groups(py)))
+    }
+
+    fn groups(&self, py: Python<'_>) -> Option<u64> {
+        self.look(py, |run| run.and_then(query::StreamQuery::groups))
+    }
+}
+
+/// The error of a query that fails on all rows together, at no place in it.
+fn failed(reason: String) -> PyErr {
+    QueryFailedError::new_err(("", 0, reason))
 }
 
 /// The position behind the last row that was looked at, and what it stopped at.

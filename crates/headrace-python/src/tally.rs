@@ -10,9 +10,11 @@ use crate::{batch::RowBatch, error::to_python, stream::RowStream};
 /// How many rows are looked at before the lock is given up.
 const ROWS_AT_ONCE: usize = 4096;
 
-/// Counts of lines by kind.
-#[pyclass(frozen, module = "headrace._native")]
+/// Counts of the lines of a file by kind.
+#[pyclass(frozen, subclass, module = "headrace._native")]
 pub(crate) struct Tally {
+    /// The path of the file, which may be no text.
+    path: Py<PyAny>,
     limits: Limits,
     counts: Mutex<tally::Tally>,
 }
@@ -20,8 +22,8 @@ pub(crate) struct Tally {
 #[pymethods]
 impl Tally {
     #[new]
-    fn new(max_depth: u32) -> Self {
-        Self { limits: Limits { max_depth }, counts: Mutex::default() }
+    fn new(path: Py<PyAny>, max_depth: u32) -> Self {
+        Self { path, limits: Limits { max_depth }, counts: Mutex::default() }
     }
 
     /// Count the rows of a batch.
@@ -54,13 +56,12 @@ impl Tally {
         (counts.lines, counts.records, counts.blank, counts.bad, counts.too_long)
     }
 
-    /// Row, byte and reason of the first lines that are bad or too long.
+    /// Path, line, byte and reason of the first lines that are bad or too long.
     #[getter]
-    fn first_bad(&self) -> Vec<(u64, u64, String)> {
-        self.lock()
-            .first_bad
-            .iter()
-            .map(|bad| (bad.number, bad.offset, bad.reason.clone()))
+    fn first_bad(&self, py: Python<'_>) -> Vec<(Py<PyAny>, u64, u64, String)> {
+        let counts = self.lock();
+        let bad = counts.first_bad.iter();
+        bad.map(|bad| (self.path.clone_ref(py), bad.number + 1, bad.offset, bad.reason.clone()))
             .collect()
     }
 }

@@ -13,7 +13,7 @@ use pyo3::{
     types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyType},
 };
 
-use crate::error::KernelError;
+use crate::error::invalid_json;
 
 static DECIMAL: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 
@@ -30,7 +30,7 @@ pub(crate) fn parse<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     match value(py, line, &Limits { max_depth })? {
         Ok(value) => Ok(value),
-        Err(error) => Err(KernelError::new_err(("json", error.offset, error.reason.to_string()))),
+        Err(error) => Err(invalid_json(&error)),
     }
 }
 

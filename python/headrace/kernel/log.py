@@ -19,6 +19,8 @@ from headrace._native import (
     LogMerge,
     LogTail,
     log_entry,
+    log_lines_between,
+    log_time_span,
 )
 
 if TYPE_CHECKING:
@@ -38,10 +40,10 @@ __all__ = [
     "LogMerge",
     "LogTail",
     "Place",
-    "lines_between",
     "log_entry",
+    "log_lines_between",
+    "log_time_span",
     "picks_in",
-    "time_span",
     "times_in",
     "verify",
     "verify_lines",
@@ -111,24 +113,9 @@ def verify_lines(
     return good, None if fault is None else Fault(*fault)
 
 
-def time_span(entries: bytes, salt: int) -> tuple[int, int] | None:
-    """Return the earliest and the latest time of entries.
-
-    None if there are none, or one of them is none of the log with this salt.
-    """
-    return _native.log_time_span(entries, salt)
-
-
 def times_in(entries: bytes) -> Iterator[int]:
     """Yield the time of each entry; they were looked at before."""
     return (time for (time,) in _TIME.iter_unpack(entries))
-
-
-def lines_between(
-    entries: bytes, lines: bytes, since: int, until: int
-) -> tuple[bytes, bytes]:
-    """Return those entries of `lines` with times from `since` to before `until`, and their lines."""
-    return _native.log_lines_between(entries, lines, since, until)
 
 
 def picks_in(picks: bytes) -> Iterator[tuple[int, int, int, int]]:

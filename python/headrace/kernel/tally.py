@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from headrace import _native
 from headrace.record import record, replace
-
-if TYPE_CHECKING:
-    from headrace.kernel.rows import RowBatch, RowStream
 
 FIRST_BAD = 10
 """How many bad lines are remembered with their place."""
@@ -64,26 +59,11 @@ class Stats:
         )
 
 
-class Tally:
+class Tally(_native.Tally):
     """Counts the lines of one file by kind."""
-
-    def __init__(self, path: str, max_depth: int) -> None:
-        self._path = path
-        self._native = _native.Tally(max_depth)
-
-    def add(self, batch: RowBatch) -> None:
-        """Count the rows of a batch."""
-        self._native.add(batch)
-
-    def advance(self, stream: RowStream) -> bool:
-        """Count some thousand rows of a stream; false when there are no more."""
-        return self._native.advance(stream)
 
     @property
     def stats(self) -> Stats:
         """What was counted so far."""
-        bad = (
-            BadLine(self._path, row + 1, offset, reason)
-            for row, offset, reason in self._native.first_bad
-        )
-        return Stats(*self._native.counts, first_bad=tuple(bad))
+        bad = tuple(BadLine(*each) for each in self.first_bad)
+        return Stats(*self.counts, first_bad=bad)

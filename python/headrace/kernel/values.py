@@ -1,7 +1,16 @@
 """JSON text as Python values, and the table of the builtins over them.
 
 Integers are exact, a decimal that no finite double can hold is a `Decimal`, of
-equal keys the last one wins. This is the one JSON parser of headrace.
+equal keys the last one wins. `parse` is the one JSON parser of headrace.
+
+>>> parse(b'{"id": 12345678901234567890, "id": 1}')
+{'id': 1}
+>>> parse(b"[1e400, 1.50]")
+[Decimal('1E+400'), 1.5]
+>>> format_problem(",.2f"), format_problem("5q") is None
+(None, False)
+>>> unknown_group("(a)(b)", "$2_$1")
+'2_'
 """
 
 from __future__ import annotations
@@ -10,17 +19,31 @@ from functools import cache
 from typing import Literal, TypeAlias, cast
 
 from headrace import _native
+from headrace._native import ValueSplitter, format_problem, parse, unknown_group
 from headrace.errors import HeadraceError
 from headrace.record import record
+
+__all__ = [
+    "DEEPEST",
+    "MAX_DEPTH",
+    "Builtin",
+    "Example",
+    "InvalidJsonError",
+    "Parameter",
+    "ParameterKind",
+    "ValueSplitter",
+    "builtins",
+    "format_problem",
+    "parse",
+    "unknown_group",
+    "wrong_literal",
+]
 
 MAX_DEPTH = 256
 """The deepest nesting of a value, if the caller gives no limit."""
 
 DEEPEST = 1000
 """The largest limit of nesting."""
-
-ValueSplitter = _native.ValueSplitter
-"""Splits JSON text into values, one line each."""
 
 
 class InvalidJsonError(HeadraceError, ValueError):
@@ -30,21 +53,6 @@ class InvalidJsonError(HeadraceError, ValueError):
 
     offset: int
     reason: str
-
-
-def parse(text: bytes, max_depth: int = MAX_DEPTH) -> object:
-    """Return the value of `text`, None if it is blank.
-
-    >>> parse(b'{"id": 12345678901234567890, "id": 1}')
-    {'id': 1}
-    >>> parse(b"[1e400, 1.50]")
-    [Decimal('1E+400'), 1.5]
-    """
-    try:
-        return _native.parse(text, max_depth)
-    except _native.KernelError as error:
-        _kind, offset, reason = error.args
-        raise InvalidJsonError(offset, reason) from None
 
 
 ParameterKind: TypeAlias = Literal["value", "each", "either", "name"]
@@ -86,24 +94,6 @@ class Builtin:
             return self.parameters[position]
         last = self.parameters[-1] if self.parameters else None
         return last if last is not None and last.repeated else None
-
-
-def format_problem(spec: str) -> str | None:
-    """Return why a format of an f-string means nothing; None if it does.
-
-    >>> format_problem(",.2f"), format_problem("5q") is None
-    (None, False)
-    """
-    return _native.format_problem(spec)
-
-
-def unknown_group(pattern: str, template: str) -> str | None:
-    """Return the first group that a template names and its pattern has not.
-
-    >>> unknown_group("(a)(b)", "$2_$1")
-    '2_'
-    """
-    return _native.unknown_group(pattern, template)
 
 
 _CHECKED = frozenset({"Patterns", "Times"})

@@ -184,7 +184,7 @@ def _of_inferred_types(
     for group in groups:
         filled = None if builder is None else builder.fill(group)
         if builder is None or filled is None or filled.faults:
-            inference.add(group, count)
+            inference.add_lines(group, count)
             if inference.width > MOST_COLUMNS:
                 raise TooManyColumnsError(inference.width)
             found, _mixed = inference.columns(may_follow=True)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from headrace.engines.local.key_lookup import LedBy
     from headrace.engines.query.scan import Rows
+    from headrace.kernel.programs import Refused
 
 MAX_BYTES = 1 << 20
 """About the size of a piece of output."""
@@ -129,8 +130,7 @@ class JoinRun:
             lines, refused = taken
             yield lines
             if refused is not None:
-                row, offset, _span, reason = refused
-                self._refuse(file, batch, row, offset, reason)
+                self._refuse(file, batch, refused)
 
     # The right side
 
@@ -225,18 +225,16 @@ class JoinRun:
         kind = StrictRowError if self.terms.strict else BadRowError
         return kind(path, line, offset, reason)
 
-    def _refuse(
-        self, file: Rows, batch: RowBatch, row: int, at: int, reason: str
-    ) -> None:
+    def _refuse(self, file: Rows, batch: RowBatch, refused: Refused) -> None:
         """Raise the error of a left row, or skip the row, and keep or report the error."""
         on_error = self.terms.on_error
-        line, offset = file.place(row, at, reverse=False)
-        error = self._error(file.source.location, line, offset, reason)
+        line, offset = file.place(refused.row, refused.offset, reverse=False)
+        error = self._error(file.source.location, line, offset, refused.reason)
         if on_error == "abort":
             raise error
         self.bad += 1
         if len(self.errors) < FIRST_BAD or (on_error == "collect" and not self.tell):
             self.errors.append(error)
         if self.tell is not None:
-            (raw,) = batch.slice(row - batch.first_row, 1).contents()
+            (raw,) = batch.slice(refused.row - batch.first_row, 1).contents()
             self.tell(BadRow(error, raw))

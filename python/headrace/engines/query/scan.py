@@ -19,8 +19,9 @@ from headrace.errors import (
     RowFailedError,
     UnusableTableError,
 )
+from headrace.kernel.programs import Counts, Refused
 from headrace.physical.query_plan import ELEMENTS, RowPlan, ValuePlan
-from headrace.record import field, mutable_record, record, replace
+from headrace.record import field, mutable_record, record
 from headrace.store.rows.demand import NoKeyRows
 from headrace.store.rows.row_file import RowFile
 
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     from headrace.kernel.programs import (
         Answers,
         Cancel,
-        Counts,
-        Refused,
         RowQuery,
         StreamQuery,
     )
@@ -482,7 +481,8 @@ class Scanner:
             return content
 
         def error() -> BadRowError | RowFailedError:
-            placed = replace(refused, row=refused.row + rows_before)
+            row, offset = refused.row + rows_before, refused.offset
+            placed = Refused(row, offset, refused.reason, refused.column)
             return _error(file, placed, reverse=scan.reverse)
 
         self.report.reject(error, raw, again=scan.again)
@@ -575,7 +575,7 @@ def together(queries: Sequence[Query], counts: Counts, refused: int) -> Counts:
         return counts
     skipped = max(counts.skipped, refused)
     emitted = counts.rows - skipped - counts.blank
-    return replace(counts, emitted=emitted, filtered=0, skipped=skipped)
+    return Counts(counts.rows, emitted, 0, skipped, counts.blank, counts.outside)
 
 
 def _bytes_read(files: Sequence[Rows]) -> int:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from headrace.kernel.programs import Program
-    from headrace.kernel.rows import RowBatch
 
 __all__ = [
     "AnswerColumns",
@@ -35,59 +34,43 @@ __all__ = [
 Shape: TypeAlias = str | dict[str, object]
 
 
-class ColumnBuilder:
+class ColumnBuilder(_native.ColumnBuilder):
     """Makes columns of batches, without their blank rows.
 
     `keep` filters the rows, `project` maps them. With `keep_faulty`, a faulty value is null;
     without, its row is left out.
     """
 
-    def __init__(
-        self,
+    def __new__(  # noqa: D102
+        cls,
         shape: Shape,
         *,
         keep_faulty: bool,
         keep: Program | None = None,
         project: Program | None = None,
-    ) -> None:
-        self._native = _native.ColumnBuilder(
+    ) -> ColumnBuilder:
+        return super().__new__(
+            cls,
             json.dumps(shape),
             max_depth=MAX_DEPTH,
             keep_faulty=keep_faulty,
-            keep=None if keep is None else keep.native,
-            project=None if project is None else project.native,
+            keep=keep,
+            project=project,
         )
 
-    def fill(self, batch: RowBatch) -> FilledColumns:
-        """Return the columns of the rows of `batch`."""
-        return self._native.fill(batch)
+
+class AnswerColumns(_native.AnswerColumns):
+    """Makes columns of answers, up to one that does not fit; the first is that of the answers."""
+
+    def __new__(cls, shape: Shape) -> AnswerColumns:  # noqa: D102
+        return super().__new__(cls, json.dumps(shape), DEEPEST)
 
 
-class AnswerColumns:
-    """Makes columns of answers, up to one that does not fit."""
-
-    def __init__(self, shape: Shape) -> None:
-        self._native = _native.AnswerColumns(json.dumps(shape), DEEPEST)
-
-    def fill(self, lines: bytes) -> FilledColumns:
-        """Return the columns of lines of JSON; the first is that of the answers themselves."""
-        return self._native.fill(lines)
-
-
-class AnswerInference:
+class AnswerInference(_native.Inference):
     """Looks at answers to find out which columns fit all of them; `expected` come first."""
 
-    def __init__(self, expected: Sequence[str] = ()) -> None:
-        self._native = _native.Inference.of_answers(DEEPEST, expected)
-
-    def add(self, lines: bytes, first: int) -> None:
-        """Look at lines of JSON; `first` is the number of the first answer."""
-        self._native.add_lines(lines, first)
-
-    @property
-    def width(self) -> int:
-        """How many columns there are."""
-        return self._native.fields
+    def __new__(cls, expected: Sequence[str] = ()) -> AnswerInference:  # noqa: D102
+        return super().__new__(cls, DEEPEST, expected)
 
     def columns(
         self, *, may_follow: bool
@@ -96,7 +79,7 @@ class AnswerInference:
 
         If answers may follow, a field that was always null or empty can still get any type.
         """
-        return _fields(self._native.shape(may_follow=may_follow))
+        return _fields(self.shape(may_follow=may_follow))
 
 
 class Mixed(NamedTuple):
@@ -106,28 +89,20 @@ class Mixed(NamedTuple):
     kinds: str
 
 
-class Inference:
+class Inference(_native.Inference):
     """Looks at rows to find out which columns they need."""
 
-    def __init__(self) -> None:
-        self._native = _native.Inference(MAX_DEPTH)
-
-    def add(self, batch: RowBatch) -> None:
-        """Look at the rows of a batch."""
-        self._native.add(batch)
-
-    def merge(self, other: Inference) -> None:
-        """Add what `other` has seen of rows behind these."""
-        self._native.merge(other._native)
+    def __new__(cls) -> Inference:  # noqa: D102
+        return super().__new__(cls, MAX_DEPTH)
 
     def fields(self) -> tuple[list[tuple[str, Shape]], list[Mixed]]:
         """Return the fields of the rows, in the order they were met, and what is mixed."""
-        return _fields(self._native.shape())
+        return _fields(self.shape())
 
     @property
     def faulty(self) -> int:
         """How many rows were bad, too long, or no objects."""
-        return self._native.counts[1]
+        return self.counts[1]
 
 
 def _fields(

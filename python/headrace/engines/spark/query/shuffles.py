@@ -32,7 +32,7 @@ from headrace.engines.spark.query.task_query import (
 )
 from headrace.engines.spark.shuffle.key_sample import bounds, merged
 from headrace.errors import QueryFailedError
-from headrace.kernel.programs import Counts
+from headrace.kernel.programs import Counts, Refused
 from headrace.kernel.rows import RowBatch, rows_of
 from headrace.physical.distribution import Joined, Unique, are_local
 from headrace.physical.joins import left_keys_first
@@ -355,9 +355,7 @@ def _read_elements(
                     # The last program before the shuffle made the element.
                     column = result.left.column
                 offset = row.offset + refused.offset
-                failed = replace(
-                    refused, row=row.position, offset=offset, column=column
-                )
+                failed = Refused(row.position, offset, refused.reason, column)
                 _reject(spark, result, placed, RefusedRow(failed, None), query.counts)
     _count(spark, result, query.counts, None)
     spark.report_rows(result.rows.bad_before(None))

@@ -77,18 +77,18 @@ class SurveyedRows:
     def take(self, batch: RowBatch) -> Iterator[Chunk]:
         """Survey the rows of a batch, up to one that ends the query; yield full chunks."""
         assert self._rows is not None
-        keyed, counts = self._keyed(self._rows, batch)
-        refused = keyed.refused[:1] if self._aborts else keyed.refused
+        keyed, refused, counts = self._keyed(self._rows, batch)
+        refused = refused[:1] if self._aborts else refused
         full = [self._refuse(self.chunk, each, batch) for each in refused]
         if refused and self._aborts:
             self.ended = True
             first = batch.slice(0, refused[0].row - batch.first_row + 1)
-            _, counts = self._keyed(self._make_rows(), first)
+            _, _, counts = self._keyed(self._make_rows(), first)
         self._counts += counts
         self._sampling.add(keyed)
         self._elements += keyed.length
         self._size += len(keyed.lines.data) + len(keyed.keys.data)
-        self._late = self._late or bool(keyed.late)
+        self._late = self._late or (bool(keyed.late) and not self._needs_keys)
         self._objects = self._objects and _are_objects(keyed.lines)
         if any(full) and not self.ended:
             self.end()
@@ -96,17 +96,19 @@ class SurveyedRows:
             self.chunk = self.chunk.next()
             self._reset()
 
-    def _keyed(self, rows: KeyedRows, batch: RowBatch) -> tuple[KeyedElements, Counts]:
-        """Return the elements of a batch with their keys, and the counts of its rows."""
+    def _keyed(
+        self, rows: KeyedRows, batch: RowBatch
+    ) -> tuple[KeyedElements, list[Refused], Counts]:
+        """Return the elements of a batch with their keys, its refused rows, and its counts."""
         before = rows.counts
         keyed = rows.of(batch)
         counts = rows.counts - before
-        if self._needs_keys:
-            late = len(keyed.late)
-            counts += Counts(emitted=-late, skipped=late)
-            refused = sorted([*keyed.refused, *keyed.late], key=lambda each: each.row)
-            keyed = keyed._replace(refused=refused, late=[])
-        return keyed, counts
+        if not self._needs_keys:
+            return keyed, keyed.refused, counts
+        late = len(keyed.late)
+        counts += Counts(emitted=-late, skipped=late)
+        refused = sorted([*keyed.refused, *keyed.late], key=lambda each: each.row)
+        return keyed, refused, counts
 
     def end(self) -> None:
         """Set the counts and the survey of the chunk."""

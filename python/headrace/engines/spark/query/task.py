@@ -14,7 +14,7 @@ from headrace.engines.rows.fragment import rows_of
 from headrace.engines.spark.query.survey_task import SurveyedRows
 from headrace.engines.spark.query.task_query import Chunk, JoinKey, RefusedRow
 from headrace.errors import HeadraceError, QueryFailedError, UnusableTableError
-from headrace.kernel.programs import Counts, RowQuery, StreamQuery
+from headrace.kernel.programs import Counts, RowQuery, SiftedRow, StreamQuery
 from headrace.physical.query_plan import QueryPlan, RowPlan, StreamPlan
 from headrace.store.rows.row_file import BATCH_BYTES, BATCH_ROWS, RowFile
 
@@ -354,7 +354,8 @@ class _QueriedRows:
             rows, start, refused = query.sift(batch, start)
             number = batch.first_row
             self.chunk.sifted += [
-                row._replace(position=number + row.position) for row in rows
+                SiftedRow(number + row.position, row.offset, row.content)
+                for row in rows
             ]
             self._held += sum(len(row.content) for row in rows)
             if refused is not None:

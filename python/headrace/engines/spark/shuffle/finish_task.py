@@ -82,12 +82,8 @@ class ChunkMaker:
             if answers.refused is not None:
                 failed = elements[answers.refused.row]
                 offset = failed.offset + answers.refused.offset
-                wrong = replace(
-                    answers.refused,
-                    row=failed.row,
-                    offset=offset,
-                    column=self._plan.column,
-                )
+                reason = answers.refused.reason
+                wrong = Refused(failed.row, offset, reason, self._plan.column)
                 refused[failed.row], self._failed = wrong, failed[:3]
                 while start < len(elements) and elements[start].row == failed.row:
                     start += 1

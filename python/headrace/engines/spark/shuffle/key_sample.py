@@ -33,7 +33,7 @@ class KeySampler:
 
     def add(self, elements: KeyedElements) -> None:
         """Sample the keys of further elements."""
-        ends, data = elements.keys
+        ends, data = elements.keys.ends, elements.keys.data
         for at in range(-self._seen % self._every, elements.length, self._every):
             start, end = struct.unpack_from("<2i", ends, 4 * at)
             self._keys.append(data[start : min(end, start + BOUND_BYTES)])

@@ -17,7 +17,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from headrace.errors import DamagedEntryError
-from headrace.kernel.log import ENTRY_BYTES, lines_between, time_span, times_in
+from headrace.kernel.log import (
+    ENTRY_BYTES,
+    log_lines_between,
+    log_time_span,
+    times_in,
+)
 from headrace.store.log.manifest import Active, Sealed
 from headrace.store.log.read.reader import Block, LogReader, SkippedLines, line_of
 
@@ -64,7 +69,9 @@ def blocks_between(
 
 def chosen_lines(block: Block, times: Between) -> Block:
     """Return the lines of a block that have these times."""
-    entries, data = lines_between(block.entries, block.data, times.since, times.until)
+    entries, data = log_lines_between(
+        block.entries, block.data, times.since, times.until
+    )
     rows = len(entries) // ENTRY_BYTES
     first = line_of(entries) if rows else block.first_line
     return replace(block, first_line=first, rows=rows, data=data, entries=entries)
@@ -82,7 +89,7 @@ def ranges_between(
             yield run.first, run.last + 1
             continue
         for number, entries in reader.entries(run.first, run.last):
-            if time_span(entries, reader.manifest.salt) is None:
+            if log_time_span(entries, reader.manifest.salt) is None:
                 reason = f"an entry of lines {run.first} to {run.last} is not good"
                 raise DamagedEntryError(reader.path, 0, reason)
             for line, time in enumerate(times_in(entries), number):
@@ -121,7 +128,7 @@ def _runs_of(
             some = entries[at : at + _ENTRIES_AT_ONCE * ENTRY_BYTES]
             number = first + at // ENTRY_BYTES
             end = number + len(some) // ENTRY_BYTES - 1
-            found = time_span(some, salt)
+            found = log_time_span(some, salt)
             # Reading lines with damaged entries reports them.
             if found is None or times.has_some(*found):
                 yield _Run(number, end, all=found is not None and times.has_all(*found))

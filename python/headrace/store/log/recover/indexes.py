@@ -90,7 +90,7 @@ class LinesAfter:
                 size,
                 max_depth=limits.max_depth,
                 max_line=limits.max_record,
-                time=None if time is None else time.native,
+                time=time,
             )
 
     def entries(self, clock: LogClock) -> Iterator[bytes]:

@@ -129,7 +129,7 @@ class Writer(Closing):
         self._checking = LogChecking(
             max_depth=options.limits.max_depth,
             max_line=options.limits.max_record,
-            time=None if options.time is None else options.time.native,
+            time=options.time,
         )
         self._upkeep = BackgroundUpkeep(
             self._appender, self._lock, options.packing, options.retention
