@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from headrace.kernel.values import DEEPEST, parse
 from headrace.language import ast
+from headrace.logical.totality import cannot_fail
 from headrace.store.rows.demand import KeyFilter, KeySet
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ def _filter(conditions: Iterable[tuple[str | None, ast.Node]]) -> KeyFilter | No
             bound = _bound(conjunct, row)
             if bound is not None:
                 found.setdefault(*bound)
-            elif not _cannot_fail(conjunct):
+            elif not cannot_fail(conjunct):
                 return KeyFilter(tuple(found.items())) if found else None
     return KeyFilter(tuple(found.items())) if found else None
 
@@ -243,21 +244,3 @@ def _with_all_digits(number: float) -> KeyValue:
     (1234567890123450112, 0.5)
     """
     return int(number) if number == int(number) else number
-
-
-def _cannot_fail(tree: ast.Node) -> bool:
-    """Whether an expression has a value for every row."""
-    match tree:
-        case ast.Literal() | ast.Name() | ast.Root() | ast.Current():
-            return True
-        case ast.Path(base, steps):
-            is_field = all(isinstance(step, ast.Field | ast.Index) for step in steps)
-            return is_field and _cannot_fail(base)
-        case ast.Compare(_, left, right):
-            return _cannot_fail(left) and _cannot_fail(right)
-        case ast.Not(operand) | ast.IsKind(operand):
-            return _cannot_fail(operand)
-        case ast.And(operands) | ast.Or(operands) | ast.Coalesce(operands):
-            return all(map(_cannot_fail, operands))
-        case _:
-            return False

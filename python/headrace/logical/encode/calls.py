@@ -8,7 +8,7 @@ from headrace.kernel.values import Builtin, builtins, unknown_group, wrong_liter
 from headrace.language import ast, traversal
 from headrace.logical import grouping
 from headrace.logical.encode import joins
-from headrace.logical.encode.program import KINDS, Id, Macro, Tag, constant, number
+from headrace.logical.encode.program import Id, Macro, Tag, constant
 from headrace.logical.steps import DEEP, RANKS, is_join
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def call(compiler: Compiler, node: ast.Call, scope: Scope) -> Id:
     if not node.args:
         tag = Tag.CONST if name == "now" else Tag.CURRENT
         parts = [constant(None)] if tag is Tag.CONST else []
-        receiver = compiler.writer.add(tag, node.span, *parts)
+        receiver = compiler.add(tag, node.span, *parts)
         return _call_builtin(compiler, builtin, receiver, (), scope, node)
     first, *rest = node.args
     if first.name is not None:
@@ -124,11 +124,8 @@ def method(compiler: Compiler, of: Id, step: ast.Method, scope: Scope) -> Id:
     variable = compiler.writer.variable()
     receiver = compiler.variable(variable, span)
     called = _call_builtin(compiler, builtin, receiver, args, scope, step)
-    null = bytes([KINDS.index("null")])
-    is_null = compiler.writer.add(Tag.IS, span, number(receiver), null)
-    chosen = compiler.writer.add(
-        Tag.CONDITIONAL, span, number(is_null), number(receiver), number(called)
-    )
+    is_null = compiler.is_kind(receiver, "null", span)
+    chosen = compiler.add(Tag.CONDITIONAL, span, is_null, receiver, called)
     return compiler.let(variable, of, chosen, span)
 
 

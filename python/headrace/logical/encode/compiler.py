@@ -109,6 +109,7 @@ class Compiler:
         self._sources = sources
         self.unfolded = 0
         self.writer = ProgramWriter()
+        self.add = self.writer.add
 
     # Expressions
 
@@ -121,7 +122,7 @@ class Compiler:
             case ast.Root():
                 return self.root(scope, span)
             case ast.Current():
-                return self.writer.add(Tag.CURRENT, span)
+                return self.add(Tag.CURRENT, span)
             case ast.Source():
                 return self._source(node)
             case ast.Name():
@@ -137,7 +138,7 @@ class Compiler:
             case ast.Negate():
                 return self._negate(node, scope)
             case ast.Not():
-                return self.writer.add(Tag.NOT, span, self.part(node.operand, scope))
+                return self.add(Tag.NOT, span, self.part(node.operand, scope))
             case ast.Binary():
                 return self._arithmetic(node, scope)
             case ast.Compare():
@@ -157,32 +158,21 @@ class Compiler:
             case ast.ContainsAll():
                 return self._contains_all(node, scope)
             case ast.IsKind():
-                kind = bytes([KINDS.index(node.kind)])
-                test = self.writer.add(
-                    Tag.IS, span, self.part(node.operand, scope), kind
+                test = self.is_kind(
+                    self.expression(node.operand, scope), node.kind, span
                 )
-                return (
-                    self.writer.add(Tag.NOT, span, number(test))
-                    if node.negated
-                    else test
-                )
+                return self.add(Tag.NOT, span, test) if node.negated else test
             case ast.Cast():
                 to = "float" if node.to == "number" else str(node.to)
                 target = bytes([TARGETS.index(to)])
-                return self.writer.add(
-                    Tag.CAST, span, self.part(node.operand, scope), target
-                )
+                return self.add(Tag.CAST, span, self.part(node.operand, scope), target)
             case ast.Conditional():
                 parts = (node.test, node.then, node.otherwise)
-                return self.writer.add(
-                    Tag.CONDITIONAL, span, *[self.part(part, scope) for part in parts]
-                )
+                values = [self.expression(part, scope) for part in parts]
+                return self.add(Tag.CONDITIONAL, span, *values)
             case ast.Try():
-                risky, other = (
-                    self.part(node.body, scope),
-                    self.part(node.otherwise, scope),
-                )
-                return self.writer.add(Tag.TRY, span, risky, other)
+                risky = self.expression(node.body, scope)
+                return self.add(Tag.TRY, span, risky, self.part(node.otherwise, scope))
             case ast.Pipe():
                 from headrace.logical.encode.pipes import pipe
 
@@ -195,10 +185,8 @@ class Compiler:
             case ast.Match():
                 from headrace.logical.encode.patterns import arms
 
-                subject = self.part(node.subject, scope)
-                return self.writer.add(
-                    Tag.MATCH, span, subject, arms(self, node.arms, scope)
-                )
+                subject = self.expression(node.subject, scope)
+                return self.add(Tag.MATCH, span, subject, arms(self, node.arms, scope))
             case (
                 ast.ArrayLiteral()
                 | ast.ObjectLiteral()
@@ -224,35 +212,37 @@ class Compiler:
 
     def constant(self, value: ast.Scalar, span: ast.Span) -> Id:
         """Add a literal."""
-        return self.writer.add(Tag.CONST, span, constant(value))
+        return self.add(Tag.CONST, span, constant(value))
 
     def variable(self, variable: int, span: ast.Span) -> Id:
         """Add the value of a variable."""
-        return self.writer.add(Tag.VARIABLE, span, number(variable))
+        return self.add(Tag.VARIABLE, span, variable)
 
     def root(self, scope: Scope, span: ast.Span) -> Id:
         """Add the value of ``$``."""
         if scope.row is None:
-            return self.writer.add(Tag.ROOT, span)
+            return self.add(Tag.ROOT, span)
         return self.variable(scope.row, span)
 
     def let(self, variable: int, value: Id, body: Id, span: ast.Span) -> Id:
         """Add a body that sees a value in a variable."""
-        return self.writer.add(
-            Tag.LET, span, number(variable), number(value), number(body)
-        )
+        return self.add(Tag.LET, span, variable, value, body)
 
     def with_current(self, value: Id, body: Id, span: ast.Span) -> Id:
         """Add a body that sees a value as ``@``."""
-        return self.writer.add(Tag.WITH, span, number(value), number(body))
+        return self.add(Tag.WITH, span, value, body)
+
+    def is_kind(self, of: Id, kind: str, span: ast.Span) -> Id:
+        """Add whether a value is of a kind."""
+        return self.add(Tag.IS, span, of, bytes([KINDS.index(kind)]))
 
     def field(self, of: Id, name: str, span: ast.Span) -> Id:
         """Add the value under a key."""
-        return self.writer.add(Tag.FIELD, span, number(of), text(name))
+        return self.add(Tag.FIELD, span, of, text(name))
 
     def index(self, of: Id, index: Id, span: ast.Span) -> Id:
         """Add an element, or the value under a key that is computed."""
-        return self.writer.add(Tag.INDEX, span, number(of), number(index))
+        return self.add(Tag.INDEX, span, of, index)
 
     def binary(
         self,
@@ -264,9 +254,7 @@ class Compiler:
     ) -> Id:
         """Add an operator with its two sides."""
         sides = self.part(left, scope), self.part(right, scope)
-        return self.writer.add(
-            Tag.BINARY, span, bytes([OPERATORS.index(operator)]), *sides
-        )
+        return self.add(Tag.BINARY, span, bytes([OPERATORS.index(operator)]), *sides)
 
     def _refuse_itself(self, node: ast.Compare, scope: Scope) -> None:
         """Refuse a comparison that is written with the same value on both sides."""
@@ -312,13 +300,13 @@ class Compiler:
                     from headrace.logical.encode.writes import held
 
                     return held(self, node, scope.holder)
-                current = self.writer.add(Tag.CURRENT, node.span)
+                current = self.add(Tag.CURRENT, node.span)
                 return self.field(current, node.name, node.span)
 
     def _source(self, node: ast.Source) -> Id:
         if node.name not in self._sources:
             raise unknown_source(self.source, node.name, node.span.start, self._sources)
-        return self.writer.add(Tag.SOURCE, node.span, number(self._sources[node.name]))
+        return self.add(Tag.SOURCE, node.span, self._sources[node.name])
 
     def _negate(self, node: ast.Negate, scope: Scope) -> Id:
         if isinstance(node.operand, ast.Literal):
@@ -326,7 +314,7 @@ class Compiler:
             # -9223372036854775808 is an integer, though its digits alone are not.
             if isinstance(value, int) and not isinstance(value, bool):
                 return self.constant(-value, node.span)
-        return self.writer.add(Tag.NEGATE, node.span, self.part(node.operand, scope))
+        return self.add(Tag.NEGATE, node.span, self.part(node.operand, scope))
 
     def _chain(
         self, tag: Tag, operands: Sequence[ast.Node], scope: Scope, span: ast.Span
@@ -337,10 +325,7 @@ class Compiler:
         while len(layer) > 1:
             pairs = zip(layer[::2], layer[1::2], strict=False)
             alone = layer[-1:] if len(layer) % 2 else []
-            layer = [
-                self.writer.add(tag, span, number(left), number(right))
-                for left, right in pairs
-            ]
+            layer = [self.add(tag, span, left, right) for left, right in pairs]
             layer += alone
         return layer[0]
 
@@ -357,15 +342,13 @@ class Compiler:
             value = chain.next(value)
             operator = bytes([OPERATORS.index(term.operator)])
             right = self.part(term.right, scope)
-            value = self.writer.add(
-                Tag.BINARY, term.span, operator, number(value), right
-            )
+            value = self.add(Tag.BINARY, term.span, operator, value, right)
         return chain.around(value)
 
     def _contains_all(self, node: ast.ContainsAll, scope: Scope) -> Id:
         container = self.expression(node.container, scope)
         items = [self.constant(item.value, item.span) for item in node.items]
-        array = self.writer.add(
+        array = self.add(
             Tag.ARRAY, node.span, many([number(item) + flag(0) for item in items])
         )
         return self.builtin("has_all", container, [self.argument(array)], node.span)
@@ -415,16 +398,14 @@ class Compiler:
                     option(bound, lambda bound: number(self.constant(bound, span)))
                     for bound in (step.start, step.stop, step.step)
                 ]
-                return self.writer.add(Tag.SLICE, span, number(of), *bounds)
+                return self.add(Tag.SLICE, span, of, *bounds)
             case ast.Computed():
                 return self.index(of, self.expression(step.key, scope), span)
             case ast.InlineFilter():
                 condition = self.each_argument(step.predicate, scope)
                 return self.builtin("filter", of, [condition], span)
             case ast.Descend():
-                return self.writer.add(
-                    Tag.DESCEND, span, number(of), option(step.key, text)
-                )
+                return self.add(Tag.DESCEND, span, of, option(step.key, text))
             case ast.Method() if is_update(step):
                 from headrace.logical.encode.writes import updated
 
@@ -441,11 +422,9 @@ class Compiler:
                 from headrace.logical.encode.patterns import arms
 
                 matched = arms(self, step.arms, scope.about_current())
-                return self.writer.add(
-                    Tag.DEEP_MATCH, span, number(of), matched, flag(step.first)
-                )
+                return self.add(Tag.DEEP_MATCH, span, of, matched, flag(step.first))
             case ast.ExactlyOne():
-                return self.writer.add(Tag.ONE, span, number(of))
+                return self.add(Tag.ONE, span, of)
             case ast.Each():
                 return self._each(of, step, (), scope)
 
@@ -458,7 +437,7 @@ class Compiler:
         if step.body is not None:
             body = self.each_argument(step.body, scope)
         elif rest:
-            current = self.writer.add(Tag.CURRENT, step.span)
+            current = self.add(Tag.CURRENT, step.span)
             walked = self._in_row(
                 scope, step.span, lambda inner: self.steps(current, rest, inner)
             )
@@ -479,12 +458,9 @@ class Compiler:
             raise self.error(node, reason, hint)
         span = node.span
         root = self.root(scope, span)
-        kind = bytes([KINDS.index("array")])
-        is_array = self.writer.add(Tag.IS, span, number(root), kind)
-        alone = self.writer.add(Tag.ARRAY, span, many([number(root) + flag(0)]))
-        rows = self.writer.add(
-            Tag.CONDITIONAL, span, number(is_array), number(root), number(alone)
-        )
+        is_array = self.is_kind(root, "array", span)
+        alone = self.add(Tag.ARRAY, span, many([number(root) + flag(0)]))
+        rows = self.add(Tag.CONDITIONAL, span, is_array, root, alone)
         return self.steps(
             rows, node.steps[1:], Scope(scope.names, row=self.writer.variable())
         )
@@ -493,7 +469,7 @@ class Compiler:
         self, name: str, receiver: Id, args: Sequence[bytes], span: ast.Span
     ) -> Id:
         """Add a call with arguments that are encoded already."""
-        return self.writer.add(Tag.CALL, span, text(name), number(receiver), many(args))
+        return self.add(Tag.CALL, span, text(name), receiver, many(args))
 
     def argument(
         self,
@@ -542,14 +518,11 @@ class Compiler:
         if builtin is None or builtin.required:
             return None
         span = node.span
-        current = self.writer.add(Tag.CURRENT, span)
-        kind = bytes([KINDS.index("object")])
-        is_object = self.writer.add(Tag.IS, span, number(current), kind)
+        current = self.add(Tag.CURRENT, span)
+        is_object = self.is_kind(current, "object", span)
         found = self.field(current, node.name, span)
         called = self.builtin(builtin.name, current, [], span)
-        return self.writer.add(
-            Tag.CONDITIONAL, span, number(is_object), number(found), number(called)
-        )
+        return self.add(Tag.CONDITIONAL, span, is_object, found, called)
 
     def _for_row(self, node: ast.Node, scope: Scope) -> Id:
         """Add an expression for an element; in a stage over rows, ``$`` is that element."""
@@ -562,7 +535,7 @@ class Compiler:
         scope = scope.about_current()
         if scope.row is None or scope.in_row:
             return body(scope)
-        current = self.writer.add(Tag.CURRENT, span)
+        current = self.add(Tag.CURRENT, span)
         return self.let(scope.row, current, body(replace(scope, in_row=True)), span)
 
     # Variables
@@ -608,9 +581,7 @@ class Compiler:
         span = target.span
         if isinstance(target, ast.Items):
             start = number(self.constant(len(target.names), span))
-            return self.writer.add(
-                Tag.SLICE, span, number(of), b"\x01" + start, b"\x00", b"\x00"
-            )
+            return self.add(Tag.SLICE, span, of, b"\x01" + start, b"\x00", b"\x00")
         names = [self.argument(self.constant(name, span)) for name in target.names]
         return self.builtin("omit", of, names, span)
 

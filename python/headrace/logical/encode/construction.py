@@ -45,13 +45,13 @@ def _array(compiler: Compiler, node: ast.ArrayLiteral, scope: Scope) -> Id:
         spread = isinstance(item, ast.Spread)
         value = item.value if isinstance(item, ast.Spread) else item
         items.append(compiler.part(value, scope) + flag(spread))
-    return compiler.writer.add(Tag.ARRAY, node.span, many(items))
+    return compiler.add(Tag.ARRAY, node.span, many(items))
 
 
 def _object(compiler: Compiler, node: ast.ObjectLiteral, scope: Scope) -> Id:
     """Add a new object."""
     members = [_member(compiler, entry, scope) for entry in node.entries]
-    return compiler.writer.add(Tag.OBJECT, node.span, many(members))
+    return compiler.add(Tag.OBJECT, node.span, many(members))
 
 
 def _member(compiler: Compiler, entry: Entry, scope: Scope) -> bytes:
@@ -117,7 +117,7 @@ def _comprehension(
     else:
         form, key, body = b"\x02", node.key, node.value
     parts = compiler.optional_part(key, scope) + compiler.part(body, scope)
-    return compiler.writer.add(Tag.COMPREHENSION, node.span, form, parts, many(loops))
+    return compiler.add(Tag.COMPREHENSION, node.span, form, parts, many(loops))
 
 
 def _fstring(compiler: Compiler, node: ast.FString, scope: Scope) -> Id:
@@ -133,4 +133,4 @@ def _fstring(compiler: Compiler, node: ast.FString, scope: Scope) -> Id:
                 raise compiler.error(spec, f"no format: {problem}", _FORMATS)
             value = compiler.part(part.value, scope)
             parts.append(b"\x01" + value + option(part.spec, text))
-    return compiler.writer.add(Tag.TEXT, node.span, many(parts))
+    return compiler.add(Tag.TEXT, node.span, many(parts))

@@ -51,7 +51,7 @@ def _stages(
             value = _bind(compiler, value, stage, rest, scope, written=written)
             break
         if written is not None and go_on(stage, written):
-            current = compiler.writer.add(Tag.CURRENT, stage.span)
+            current = compiler.add(Tag.CURRENT, stage.span)
             body = writes.chain_on(compiler, current, stage, scope.about_current())
         else:
             written = None
@@ -67,7 +67,7 @@ def _stage(compiler: Compiler, stage: ast.Node, scope: Scope) -> Id:
         and stage.name in builtins()
     )
     if is_method and isinstance(stage, ast.Name):
-        current = compiler.writer.add(Tag.CURRENT, stage.span)
+        current = compiler.add(Tag.CURRENT, stage.span)
         return calls.method(
             compiler, current, ast.Method(stage.name, span=stage.span), scope
         )

@@ -137,10 +137,11 @@ class ProgramWriter:
         self._variables += 1
         return self._variables - 1
 
-    def add(self, tag: Tag, span: Span, *parts: bytes) -> Id:
-        """Add an expression."""
+    def add(self, tag: Tag, span: Span, *parts: bytes | Id) -> Id:
+        """Add an expression of encoded parts and the numbers of other expressions."""
+        encoded = (part if isinstance(part, bytes) else number(part) for part in parts)
         place = number(span.start) + number(span.end)
-        self._exprs.append(bytes([tag]) + place + b"".join(parts))
+        self._exprs.append(bytes([tag]) + place + b"".join(encoded))
         return len(self._exprs) - 1
 
     def finish(self) -> bytes:

@@ -88,7 +88,7 @@ def patch(compiler: Compiler, node: ast.Patch, scope: Scope) -> Id:
         )
         for write in node.writes
     ]
-    return compiler.writer.add(Tag.PATCH, node.span, target, many(edits))
+    return compiler.add(Tag.PATCH, node.span, target, many(edits))
 
 
 def updated(compiler: Compiler, of: Id, step: ast.Method, scope: Scope) -> Id:
@@ -100,9 +100,7 @@ def held(compiler: Compiler, node: ast.Name, holder: Holder) -> Id:
     """Add a field of the object that holds the changed place."""
     of = compiler.variable(holder.variable, node.span)
     required = flag(node.span.start in holder.required)
-    return compiler.writer.add(
-        Tag.HELD, node.span, number(of), text(node.name) + required
-    )
+    return compiler.add(Tag.HELD, node.span, of, text(node.name) + required)
 
 
 def receiver_in_change(compiler: Compiler, node: ast.Path, scope: Scope) -> Id | None:
@@ -183,7 +181,7 @@ def _write(
     span = write.span
     before = _steps(compiler, path, scope)
     edits = _edits(compiler, before, write, scope)
-    return compiler.writer.add(Tag.PATCH, span, number(document), many(edits))
+    return compiler.add(Tag.PATCH, span, document, many(edits))
 
 
 def _edits(
@@ -275,7 +273,7 @@ def _changed(compiler: Compiler, value: ast.Node, scope: Scope) -> Id:
         scope,
         lambda inner: compiler.expression(function.body, inner),
     )
-    current = compiler.writer.add(Tag.CURRENT, value.span)
+    current = compiler.add(Tag.CURRENT, value.span)
     return compiler.let(variable, current, body, value.span)
 
 
