@@ -29,7 +29,7 @@ from headrace.logical.steps import (
 from headrace.record import field, mutable_record, record, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import TypeAlias
 
     _Change: TypeAlias = Callable[[ast.Node], ast.Node]
@@ -166,10 +166,11 @@ class _Inside:
             case _:
                 return traversal.rebuilt(node, self.node)
 
-    def _knowing(self, names: Sequence[str], *, named: bool | None = None) -> _Inside:
-        inside = self.named if named is None else named
-        left = self.written.difference(names)
-        return _Inside(self.region, self.names.union(names), inside, left)
+    def _knowing(self, names: Iterable[str], *, named: bool = False) -> _Inside:
+        known = frozenset(names)
+        return _Inside(
+            self.region, self.names | known, named or self.named, self.written - known
+        )
 
     def _apart(self, node: ast.Node, *, row_is_root: bool = False) -> ast.Node:
         """Return a part in which ``@`` is another value."""
@@ -305,8 +306,9 @@ class _Inside:
     def _own(self, node: ast.Node) -> ast.Node:
         """Return the argument of a write, with the expression of each field."""
         match node:
-            case ast.Lambda(params, body):
-                return replace(node, body=self._knowing(_given(params))._apart(body))
+            case ast.Lambda(_, body):
+                inner = self._knowing(traversal.names_given(node))
+                return replace(node, body=inner._apart(body))
             case ast.ObjectLiteral():
                 return traversal.rebuilt(node, self._apart)
             case _:
@@ -337,7 +339,7 @@ class _Inside:
     # Names
 
     def _lambda(self, node: ast.Lambda) -> ast.Lambda:
-        inner = self._knowing(_given(node.params), named=True)
+        inner = self._knowing(traversal.names_given(node), named=True)
         return replace(node, body=inner.node(node.body))
 
     def _let(self, node: ast.Let) -> ast.Node:
@@ -345,7 +347,7 @@ class _Inside:
         bindings = []
         for binding in node.bindings:
             bindings.append(replace(binding, value=inner.node(binding.value)))
-            inner = inner._knowing(_given((binding.target,)))
+            inner = inner._knowing(traversal.names_given(binding))
             if is_chain(binding.value) and isinstance(binding.target, ast.Variable):
                 written = inner.written | {binding.target.name}
                 inner = replace(inner, written=written)
@@ -358,7 +360,7 @@ class _Inside:
         stages: list[ast.Node | ast.Bind] = []
         for stage in node.stages:
             if isinstance(stage, ast.Bind):
-                inner = inner._knowing(_given((stage.target,)))
+                inner = inner._knowing(traversal.names_given(stage))
                 stages.append(stage)
             elif goes_on and isinstance(stage, ast.Path) and go_on(stage, first):
                 stages.append(inner._further(stage))
@@ -377,7 +379,7 @@ class _Inside:
         return self._around(lambda new: new._path(stage, changes=True))
 
     def _around_arm(self, arm: ast.Arm) -> _Inside:
-        return self._knowing([*traversal.names_given(arm)])
+        return self._knowing(traversal.names_given(arm))
 
     def _arm(self, arm: ast.Arm) -> ast.Arm:
         return traversal.rebuilt(arm, self._around_arm(arm).node)
@@ -399,15 +401,3 @@ class _Inside:
             conditions = tuple(inner.node(each) for each in loop.conditions)
             made.append(replace(loop, source=source, conditions=conditions))
         return inner, tuple(made)
-
-
-def _given(targets: Sequence[ast.Variable | ast.Items | ast.Fields]) -> list[str]:
-    """Return the names that targets give to values."""
-    names: list[str] = []
-    for target in targets:
-        match target:
-            case ast.Variable(name):
-                names.append(name)
-            case ast.Items(several, rest) | ast.Fields(several, rest):
-                names += [*several, *([] if rest is None else [rest])]
-    return names

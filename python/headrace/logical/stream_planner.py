@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from headrace.language import ast, traversal
 from headrace.logical.encode.joins import join_call
@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from headrace.logical.encode.joins import JoinCall
+    from headrace.logical.group_slots import Slot
 
 _NUMBERS: dict[str, Reduction] = {
     "sum": "sum",
@@ -74,6 +75,8 @@ _KEYED = frozenset(
 _OF_ONE_VALUE = frozenset({
     "approx_count_distinct", "approx_distinct", "count_by", "count_distinct", "mode", "nunique",
 })  # fmt: skip
+
+_Steps: TypeAlias = "Sequence[ast.Step]"
 
 
 def plan_stream(
@@ -170,7 +173,7 @@ def plan_source(tree: ast.Node) -> StreamPlan:
             raise AssertionError(tree)
 
 
-def _plan_steps(steps: Sequence[ast.Step]) -> StreamPlan:
+def _plan_steps(steps: _Steps) -> StreamPlan:
     """Plan steps over the array of all rows, of which the first may be a write."""
     planner = _Planner(row_is_root=False)
     if (found := first_write(steps)) is None:
@@ -196,12 +199,12 @@ class _Planner:
         self._stages: list[Stage] = []
         self._local: list[ast.Step] = []
 
-    def plan_behind(self, stage: Stage, steps: Sequence[ast.Step]) -> StreamPlan:
+    def plan_behind(self, stage: Stage, steps: _Steps) -> StreamPlan:
         """Plan all steps, over the output of a stage."""
         self._stages.append(stage)
         return self.plan(steps)
 
-    def plan(self, steps: Sequence[ast.Step]) -> StreamPlan:
+    def plan(self, steps: _Steps) -> StreamPlan:
         """Plan all steps."""
         for position, step in enumerate(steps):
             # All steps behind an Each apply to each element.
@@ -211,12 +214,12 @@ class _Planner:
                 self._flush()
             if is_last:
                 self._local += steps[position:]
-                return self._lines()
+                return self._finish("lines")
             if self._pass(step):
                 continue
             reduced = self._reduce(step, steps[position + 1 :])
             return replace(reduced, offset=step.span.start)
-        return self._lines()
+        return self._finish("lines")
 
     def _pass(self, step: ast.Step) -> bool:  # noqa: C901, a table of kinds
         """Make a step a stage, if it handles one element at a time."""
@@ -275,19 +278,16 @@ class _Planner:
         self._flush()
         return StreamPlan(tuple(self._stages), reduction)
 
-    def _lines(self) -> StreamPlan:
-        return self._finish("lines")
-
-    def _collect(self, rest: Sequence[ast.Step]) -> StreamPlan:
+    def _collect(self, rest: _Steps) -> StreamPlan:
         plan = replace(self._finish("collect"), rest=self._rest(rest))
         return replace(plan, spread=stream_steps(rest))
 
-    def _rest(self, steps: Sequence[ast.Step]) -> ast.Node:
+    def _rest(self, steps: _Steps) -> ast.Node:
         # Behind rows(), ``$`` in the arguments is still the element.
         rows = (ast.Method("rows"),) if self._row_is_root else ()
         return ast.Path(ast.Root(), (*rows, *steps))
 
-    def _reduce(self, step: ast.Step, rest: Sequence[ast.Step]) -> StreamPlan:
+    def _reduce(self, step: ast.Step, rest: _Steps) -> StreamPlan:
         """Plan the first step that needs more than one element at a time."""
         if isinstance(step, ast.Index | ast.Slice) and (
             found := self._placed(step, rest)
@@ -295,7 +295,6 @@ class _Planner:
             return found
         if isinstance(step, ast.Method):
             self._check_keys(step)
-            arguments = tuple(arg.value for arg in step.args)
             plans = (
                 self._bounded,
                 self._counted,
@@ -306,11 +305,11 @@ class _Planner:
                 self._of_numbers,
             )
             for plan in plans:
-                if found := plan(step, arguments, rest):
+                if found := plan(step, rest):
                     return found
             return replace(
                 self._collect([step, *rest]),
-                prune=self._prune(step, arguments, rest),
+                prune=self._prune(step, rest),
                 order=self._order(step, rest),
                 group=group_of(step, rest),
             )
@@ -329,9 +328,7 @@ class _Planner:
             if checked is not None:
                 self._local.append(ast.Method("filter", (ast.Arg(checked),)))
 
-    def _placed(
-        self, step: ast.Index | ast.Slice, rest: Sequence[ast.Step]
-    ) -> StreamPlan | None:
+    def _placed(self, step: ast.Index | ast.Slice, rest: _Steps) -> StreamPlan | None:
         """Plan positions and slices, counted from the front or from the end."""
         match step:
             case ast.Index(index) if index >= 0:
@@ -345,17 +342,13 @@ class _Planner:
             case _:
                 return None
 
-    def _nth(self, index: int, rest: Sequence[ast.Step]) -> StreamPlan:
+    def _nth(self, index: int, rest: _Steps) -> StreamPlan:
         self._stage(StreamStage("skip", count=index))
         return replace(self._collect([ast.Index(0), *rest]), limit=1)
 
-    def _prune(
-        self,
-        step: ast.Method,
-        arguments: tuple[ast.Node, ...],
-        rest: Sequence[ast.Step],
-    ) -> Prune | None:
+    def _prune(self, step: ast.Method, rest: _Steps) -> Prune | None:
         """Plan what needs only the best elements, in some order."""
+        arguments = _values(step)
         match step.name:
             case "sort" | "sort_by" if rest and not any(map(compares_two, arguments)):
                 keep = count_taken(rest[0])
@@ -366,9 +359,9 @@ class _Planner:
             case _:
                 return None
 
-    def _order(self, step: ast.Method, rest: Sequence[ast.Step]) -> Order | None:
+    def _order(self, step: ast.Method, rest: _Steps) -> Order | None:
         """Plan a sort by keys, if all steps behind it handle each element by itself."""
-        arguments = [arg.value for arg in step.args]
+        arguments = _values(step)
         if step.name not in ("sort", "sort_by") or any(map(compares_two, arguments)):
             return None
         if not are_elementwise(rest):
@@ -377,13 +370,9 @@ class _Planner:
         keys, falling = _sort_keys(arguments)
         return Order(ast.ArrayLiteral(keys), falling, then)
 
-    def _bounded(
-        self,
-        step: ast.Method,
-        arguments: tuple[ast.Node, ...],
-        rest: Sequence[ast.Step],
-    ) -> StreamPlan | None:
+    def _bounded(self, step: ast.Method, rest: _Steps) -> StreamPlan | None:
         """Plan a step that needs only the first or the last n elements."""
+        arguments = _values(step)
         count = literal_count(arguments)
         is_counted = count is not None
         match step.name:
@@ -414,13 +403,9 @@ class _Planner:
             case _:
                 return None
 
-    def _projected(
-        self,
-        step: ast.Method,
-        arguments: tuple[ast.Node, ...],
-        rest: Sequence[ast.Step],
-    ) -> StreamPlan | None:
+    def _projected(self, step: ast.Method, rest: _Steps) -> StreamPlan | None:
         """Plan a step that uses one value of each element: only that is held."""
+        arguments = _values(step)
         if step.name not in _OF_ONE_VALUE or len(arguments) != 1:
             return None
         self._local.append(replace(step, name="map"))
@@ -430,12 +415,7 @@ class _Planner:
         whole = replace(step, args=(ast.Arg(ast.Current()),))
         return self._collect([whole, *rest])
 
-    def _indexed(
-        self,
-        step: ast.Method,
-        _arguments: tuple[ast.Node, ...],
-        rest: Sequence[ast.Step],
-    ) -> StreamPlan | None:
+    def _indexed(self, step: ast.Method, rest: _Steps) -> StreamPlan | None:
         """Plan `index_by`: only the last element of each key is held."""
         if step.name != "index_by" or any(map(mentions_root, rest)):
             return None
@@ -445,19 +425,14 @@ class _Planner:
         self._local.append(ast.Method("map", (ast.Arg(elements),), span=step.span))
         return self._of_entries("index_by", rest)
 
-    def _of_entries(self, reduction: Reduction, rest: Sequence[ast.Step]) -> StreamPlan:
+    def _of_entries(self, reduction: Reduction, rest: _Steps) -> StreamPlan:
         """Plan a reduction to an object with an entry for each key."""
         further = ast.Path(ast.Root(), tuple(rest)) if rest else None
         spread = bool(rest) and stream_steps(rest)
         plan = replace(self._finish(reduction), rest=further, spread=spread)
         return replace(plan, merged=_merged_entries((), rest))
 
-    def _grouped(
-        self,
-        step: ast.Method,
-        _arguments: tuple[ast.Node, ...],
-        rest: Sequence[ast.Step],
-    ) -> StreamPlan | None:
+    def _grouped(self, step: ast.Method, rest: _Steps) -> StreamPlan | None:
         """Plan `group` and `aggregate`: each group is held as its keys and its slots."""
         if step.name not in ("group", "aggregate") or any(map(mentions_root, rest)):
             return None
@@ -466,28 +441,17 @@ class _Planner:
         if not isinstance(meant, Grouping) or cut is None:
             return None
         slots, row = cut
-        taken = ast.Arg(elements_of(meant, slots))
-        self._local.append(ast.Method("map", (taken,), span=step.span))
+        rows: list[ast.Step] = [ast.Method("map", (ast.Arg(row),))]
+        if step.name == "aggregate":
+            rows.append(ast.Index(0))
         reduction: Reduction = "group" if step.name == "group" else "aggregate"
-        rows: tuple[ast.Step, ...] = (ast.Method("map", (ast.Arg(row),)),)
-        if reduction == "aggregate":
-            rows = (*rows, ast.Index(0))
-        return replace(
-            self._finish(reduction),
-            rest=ast.Path(ast.Root(), (*rows, *rest), span=step.span),
-            spread=stream_steps([step, *rest]),
-            merged=_merged(_Planner(row_is_root=False).plan([*rows, *rest]))
-            if reduction == "group"
-            else None,
-            slots=tuple(slot.shape for slot in slots),
-        )
+        plan = self._in_slots(reduction, step, meant, slots, [*rows, *rest])
+        merged = None
+        if reduction == "group":
+            merged = _merged(_Planner(row_is_root=False).plan([*rows, *rest]))
+        return replace(plan, spread=stream_steps([step, *rest]), merged=merged)
 
-    def _grouped_by_text(
-        self,
-        step: ast.Method,
-        _arguments: tuple[ast.Node, ...],
-        rest: Sequence[ast.Step],
-    ) -> StreamPlan | None:
+    def _grouped_by_text(self, step: ast.Method, rest: _Steps) -> StreamPlan | None:
         """Plan `group_by` and `group_shape` with what becomes of each group, held as its slots."""
         if step.name not in ("group_by", "group_shape"):
             return None
@@ -495,24 +459,13 @@ class _Planner:
         if groups is None:
             return None
         keys = Grouping((("key", groups.key),), ast.ObjectLiteral(()))
-        taken = ast.Arg(elements_of(keys, groups.slots))
-        self._local.append(ast.Method("map", (taken,), span=step.span))
         pairs = ast.Method("map", (ast.Arg(groups.pair),), span=step.span)
-        steps = (pairs, ast.Method("from_pairs"), *groups.rest)
-        return replace(
-            self._finish("group_by"),
-            rest=ast.Path(ast.Root(), steps, span=step.span),
-            spread=stream_steps([step, *rest]),
-            merged=_merged_entries((pairs,), groups.rest),
-            slots=tuple(slot.shape for slot in groups.slots),
-        )
+        steps = [pairs, ast.Method("from_pairs"), *groups.rest]
+        plan = self._in_slots("group_by", step, keys, groups.slots, steps)
+        merged = _merged_entries((pairs,), groups.rest)
+        return replace(plan, spread=stream_steps([step, *rest]), merged=merged)
 
-    def _of_numbers(
-        self,
-        step: ast.Method,
-        _arguments: tuple[ast.Node, ...],
-        rest: Sequence[ast.Step],
-    ) -> StreamPlan | None:
+    def _of_numbers(self, step: ast.Method, rest: _Steps) -> StreamPlan | None:
         """Plan a statistic, which needs all numbers and nothing else of the elements."""
         if step.name not in OF_NUMBERS or any(map(mentions_root, rest)):
             return None
@@ -520,23 +473,30 @@ class _Planner:
         if cut is None:
             return None
         slot, statistic = cut
-        taken = ast.Arg(elements_of(Grouping((), ast.ObjectLiteral(())), [slot]))
-        self._local.append(ast.Method("map", (taken,), span=step.span))
-        of_group = (ast.Index(0), ast.Index(1), ast.Index(0))
-        return replace(
-            self._finish("aggregate"),
-            rest=ast.Path(ast.Root(), (*of_group, statistic, *rest), span=step.span),
-            spread=bool(rest) and stream_steps(rest),
-            slots=(slot.shape,),
-        )
+        steps = [ast.Index(0), ast.Index(1), ast.Index(0), statistic, *rest]
+        no_keys = Grouping((), ast.ObjectLiteral(()))
+        plan = self._in_slots("aggregate", step, no_keys, [slot], steps)
+        return replace(plan, spread=bool(rest) and stream_steps(rest))
 
-    def _counted(
+    def _in_slots(
         self,
+        reduction: Reduction,
         step: ast.Method,
-        arguments: tuple[ast.Node, ...],
-        rest: Sequence[ast.Step],
-    ) -> StreamPlan | None:
+        keys: Grouping,
+        slots: Sequence[Slot],
+        rest: _Steps,
+    ) -> StreamPlan:
+        """Plan a reduction to groups, and the steps that make the answer of their slots."""
+        taken = ast.Arg(elements_of(keys, slots))
+        self._local.append(ast.Method("map", (taken,), span=step.span))
+        plan = replace(
+            self._finish(reduction), slots=tuple(each.shape for each in slots)
+        )
+        return replace(plan, rest=ast.Path(ast.Root(), tuple(rest), span=step.span))
+
+    def _counted(self, step: ast.Method, rest: _Steps) -> StreamPlan | None:
         """Plan a total of all elements."""
+        arguments = _values(step)
         further = ast.Path(ast.Root(), tuple(rest)) if rest else None
         if step.name == "count" or (step.name == "len" and not arguments):
             if arguments:
@@ -549,9 +509,7 @@ class _Planner:
             self._local.append(replace(step, name="map"))
         return replace(self._finish(reduction), rest=further)
 
-    def _whether(
-        self, operator: ast.CompareOperator, rest: Sequence[ast.Step]
-    ) -> StreamPlan:
+    def _whether(self, operator: ast.CompareOperator, rest: _Steps) -> StreamPlan:
         """Plan a test whether any element, or no element, is left; one element decides."""
         length = ast.Path(ast.Root(), (ast.Method("len"),))
         test: ast.Node = ast.Compare(operator, length, ast.Literal(0))
@@ -582,6 +540,10 @@ def _merged(plan: StreamPlan) -> MergedGroups | None:
     """Return a plan over groups; None if it needs further sources."""
     plain = all(isinstance(stage, StreamStage) for stage in plan.stages)
     return MergedGroups(plan, "elements") if plain else None
+
+
+def _values(step: ast.Method) -> tuple[ast.Node, ...]:
+    return tuple(arg.value for arg in step.args)
 
 
 def _sort_keys(

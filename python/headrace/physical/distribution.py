@@ -238,8 +238,9 @@ def described(query: QueryPlan, found: Found | None = None) -> str:
     on Spark
     └─ tasks reduce their rows; the driver puts the results together (no stage needs more than one row)
     """
-    *others, last = _described(query, found)
-    return "\n".join(["on Spark", *(f"├─ {each}" for each in others), f"└─ {last}"])
+    from headrace.physical.explain import drawn
+
+    return drawn("on Spark", _described(query, found))
 
 
 def _described(query: QueryPlan, found: Found | None) -> Iterator[str]:
@@ -278,14 +279,13 @@ def described_joins(joins: Iterable[tuple[str, SparkChoice]]) -> str:
     joins
     └─ @users by index, since the left side is much smaller: tasks look their keys up
     """
+    from headrace.physical.explain import drawn
+
     lines = [
         f"@{name} by {choice.strategy}, since {choice.reason}: {_JOINS[choice.strategy]}"
         for name, choice in joins
     ]
-    if not lines:
-        return ""
-    *others, last = lines
-    return "\n".join(["joins", *(f"├─ {each}" for each in others), f"└─ {last}"])
+    return drawn("joins", lines) if lines else ""
 
 
 _JOINS: dict[SparkStrategy, str] = {

@@ -236,7 +236,7 @@ def plan_query(
         _refuse_rows(distinct_by, key)
         main = planner.distinct(tree, distinct_by, key)
     elif plan is None and condition is not None:
-        main = planner.each_chosen(tree)
+        main = planner.each_of(tree, (), NOTHING)
     elif plan is None:
         main = RowPlan(
             planner.program(tree),
@@ -482,13 +482,9 @@ class _Planner:
 
     def distinct(self, tree: ast.Node, query: str, key: ast.Node) -> StreamPlan:
         once = PlainStage("distinct", compile_query(query, key, strict=self._strict))
-        return self._each_of(tree, (once,), fields_of(key))
+        return self.each_of(tree, (once,), fields_of(key))
 
-    def each_chosen(self, tree: ast.Node) -> StreamPlan:
-        """Plan a row query for the rows for which the condition holds."""
-        return self._each_of(tree, (), NOTHING)
-
-    def _each_of(
+    def each_of(
         self, tree: ast.Node, stages: tuple[StagePlan, ...], read: Fields
     ) -> StreamPlan:
         """Plan a row query for the rows that pass the condition, if any, and stages."""

@@ -9,36 +9,21 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from headrace.language.ast import (
-    AnyValue,
-    ArrayPattern,
-    Capture,
-    Equals,
-    FieldPattern,
-    InRange,
-    Kind,
-    Literal,
-    ObjectPattern,
-    OfKind,
-    OneOf,
-    Pattern,
-    Rest,
-)
+from headrace.language import ast
 from headrace.language.tokens import LITERAL_WORDS, Token, TokenKind
 
 if TYPE_CHECKING:
-    from headrace.language.ast import Number
     from headrace.language.grammar.cursor import Cursor
 
-KINDS = {kind.value: kind for kind in Kind}
+KINDS = {kind.value: kind for kind in ast.Kind}
 
 
-def pattern(cursor: Cursor, bound: list[str]) -> Pattern:
+def pattern(cursor: Cursor, bound: list[str]) -> ast.Pattern:
     """Parse a pattern with its alternatives, and add the names it binds to `bound`."""
     cursor.enter()
     start = cursor.token
     first = len(bound)
-    alternatives: list[Pattern] = [_alternative(cursor, bound)]
+    alternatives: list[ast.Pattern] = [_alternative(cursor, bound)]
     while cursor.take("|"):
         following = cursor.token
         own: list[str] = []
@@ -49,18 +34,18 @@ def pattern(cursor: Cursor, bound: list[str]) -> Pattern:
     cursor.leave()
     if len(alternatives) == 1:
         return alternatives[0]
-    return OneOf(tuple(alternatives), span=cursor.since(start))
+    return ast.OneOf(tuple(alternatives), span=cursor.since(start))
 
 
-def _alternative(cursor: Cursor, bound: list[str]) -> Pattern:
+def _alternative(cursor: Cursor, bound: list[str]) -> ast.Pattern:
     token = cursor.token
     if token.kind is TokenKind.NUMBER or cursor.at("-"):
         return _number_or_range(cursor)
     if token.kind is TokenKind.STRING or cursor.at_word(*LITERAL_WORDS):
         cursor.advance()
         value = LITERAL_WORDS.get(token.text, token.value)
-        literal = Literal(value, span=cursor.since(token))
-        return Equals(literal, span=literal.span)
+        literal = ast.Literal(value, span=cursor.since(token))
+        return ast.Equals(literal, span=literal.span)
     if token.is_name:
         return _name_or_kind(cursor, bound)
 
@@ -75,17 +60,17 @@ def _alternative(cursor: Cursor, bound: list[str]) -> Pattern:
     raise cursor.unexpected("expected a pattern")
 
 
-def _number_or_range(cursor: Cursor) -> Pattern:
+def _number_or_range(cursor: Cursor) -> ast.Pattern:
     start = cursor.token
     low = _number(cursor)
     if cursor.at("..", "..="):
         inclusive = cursor.advance().text == "..="
-        return InRange(low, _number(cursor), inclusive, span=cursor.since(start))
-    literal = Literal(low, span=cursor.since(start))
-    return Equals(literal, span=literal.span)
+        return ast.InRange(low, _number(cursor), inclusive, span=cursor.since(start))
+    literal = ast.Literal(low, span=cursor.since(start))
+    return ast.Equals(literal, span=literal.span)
 
 
-def _number(cursor: Cursor) -> Number:
+def _number(cursor: Cursor) -> ast.Number:
     negative = cursor.take("-")
     if cursor.token.kind is not TokenKind.NUMBER:
         raise cursor.unexpected("expected a number")
@@ -94,7 +79,7 @@ def _number(cursor: Cursor) -> Number:
     return -value if negative else value
 
 
-def _name_or_kind(cursor: Cursor, bound: list[str]) -> Pattern:
+def _name_or_kind(cursor: Cursor, bound: list[str]) -> ast.Pattern:
     token = cursor.advance()
     name = None if token.text == "_" else token.text
     if cursor.take(":"):
@@ -102,18 +87,18 @@ def _name_or_kind(cursor: Cursor, bound: list[str]) -> Pattern:
         if kind.kind is not TokenKind.WORD or kind.text not in KINDS:
             raise cursor.error(kind, f"expected a kind after {token.text}:", _KIND_HINT)
         bound.extend([name] if name else [])
-        return OfKind(KINDS[kind.text], name, span=cursor.since(token))
+        return ast.OfKind(KINDS[kind.text], name, span=cursor.since(token))
     if token.text in KINDS:
-        return OfKind(KINDS[token.text], span=cursor.since(token))
+        return ast.OfKind(KINDS[token.text], span=cursor.since(token))
     if name is None:
-        return AnyValue(span=cursor.since(token))
+        return ast.AnyValue(span=cursor.since(token))
     bound.append(name)
-    return Capture(name, span=cursor.since(token))
+    return ast.Capture(name, span=cursor.since(token))
 
 
-def _object(cursor: Cursor, bound: list[str]) -> Pattern:
+def _object(cursor: Cursor, bound: list[str]) -> ast.Pattern:
     opening = cursor.advance()
-    found: list[FieldPattern] = []
+    found: list[ast.FieldPattern] = []
     rest = None
     while rest is None and not cursor.at("}"):
         if cursor.at("...", "...*"):
@@ -123,31 +108,31 @@ def _object(cursor: Cursor, bound: list[str]) -> Pattern:
         if not cursor.take(","):
             break
     cursor.close(opening, ",")
-    return ObjectPattern(tuple(found), rest, span=cursor.since(opening))
+    return ast.ObjectPattern(tuple(found), rest, span=cursor.since(opening))
 
 
-def _field(cursor: Cursor, bound: list[str]) -> FieldPattern:
+def _field(cursor: Cursor, bound: list[str]) -> ast.FieldPattern:
     token = cursor.token
     if token.kind not in {TokenKind.WORD, TokenKind.STRING}:
         raise cursor.unexpected("expected a key")
     cursor.advance()
     if cursor.take(":"):
         value = pattern(cursor, bound)
-        return FieldPattern(_key(token), value, span=cursor.since(token))
+        return ast.FieldPattern(_key(token), value, span=cursor.since(token))
     if not token.is_name:
         raise cursor.unexpected(f"expected : after the key {token.text}")
     bound.append(token.text)
-    capture = Capture(token.text, span=cursor.since(token))
-    return FieldPattern(token.text, capture, span=capture.span)
+    capture = ast.Capture(token.text, span=cursor.since(token))
+    return ast.FieldPattern(token.text, capture, span=capture.span)
 
 
 def _key(token: Token) -> str:
     return str(token.value) if token.kind is TokenKind.STRING else token.text
 
 
-def _array(cursor: Cursor, bound: list[str]) -> Pattern:
+def _array(cursor: Cursor, bound: list[str]) -> ast.Pattern:
     opening = cursor.advance()
-    items: list[Pattern] = []
+    items: list[ast.Pattern] = []
     rest = None
     while rest is None and not cursor.at("]"):
         if cursor.at("..."):
@@ -157,14 +142,14 @@ def _array(cursor: Cursor, bound: list[str]) -> Pattern:
         if not cursor.take(","):
             break
     cursor.close(opening, ",")
-    return ArrayPattern(tuple(items), rest, span=cursor.since(opening))
+    return ast.ArrayPattern(tuple(items), rest, span=cursor.since(opening))
 
 
-def _rest(cursor: Cursor, bound: list[str]) -> Rest:
+def _rest(cursor: Cursor, bound: list[str]) -> ast.Rest:
     dots = cursor.advance()
     name = cursor.advance().text if cursor.token.is_name else None
     bound.extend([name] if name else [])
-    return Rest(name, span=cursor.since(dots))
+    return ast.Rest(name, span=cursor.since(dots))
 
 
 _KIND_HINT = f"the kinds are {', '.join(KINDS)}"

@@ -126,13 +126,11 @@ class _Arguments:
         bindings = []
         for binding in node.bindings:
             value = self.node(binding.value, functions)
-            match binding.target, value:
-                case ast.Variable(name), ast.Lambda():
-                    functions = {**functions, name: value}
-                case ast.Variable(name), _:
-                    functions = _without(functions, frozenset({name}))
-                case ast.Items(names), _:
-                    functions = _without(functions, frozenset(names))
+            functions = _without(functions, frozenset(traversal.names_given(binding)))
+            if isinstance(binding.target, ast.Variable) and isinstance(
+                value, ast.Lambda
+            ):
+                functions = {**functions, binding.target.name: value}
             bindings.append(replace(binding, value=value))
         body = self.node(node.body, functions)
         return replace(node, bindings=tuple(bindings), body=body)

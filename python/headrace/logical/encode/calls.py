@@ -84,6 +84,8 @@ def _given_to(
     """Return the argument of each parameter of a function."""
     names = [each.name if isinstance(each, ast.Variable) else "[…]" for each in params]
     shown = f"{name}({', '.join(names)})"
+    many = "1 argument" if len(names) == 1 else f"{len(names)} arguments"
+    wrong_count = f"{shown} takes {many}, not {len(node.args)}"
     given: dict[int, ast.Node] = {}
     for position, arg in enumerate(node.args):
         place = position
@@ -95,14 +97,12 @@ def _given_to(
             reason = "an argument without a name follows one with a name"
             raise compiler.error(arg, reason, "put it in front of the others")
         elif position >= len(names):
-            many = "1 argument" if len(names) == 1 else f"{len(names)} arguments"
-            raise compiler.error(node, f"{shown} takes {many}, not {len(node.args)}")
+            raise compiler.error(node, wrong_count)
         if place in given:
             raise compiler.error(arg, f"{shown} is given {names[place]} twice")
         given[place] = arg.value
-    if sorted(given) != list(range(len(params))):
-        many = "1 argument" if len(params) == 1 else f"{len(params)} arguments"
-        raise compiler.error(node, f"{shown} takes {many}, not {len(node.args)}")
+    if len(given) < len(params):
+        raise compiler.error(node, wrong_count)
     return [given[place] for place in range(len(params))]
 
 

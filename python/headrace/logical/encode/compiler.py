@@ -272,10 +272,6 @@ class Compiler:
         )
         raise self.error(node, "both sides are the same value", hint)
 
-    def long_chain(self, span: ast.Span) -> LongChain:
-        """Begin a chain of any length."""
-        return LongChain(self, span)
-
     def error(
         self, node: ast.Located, reason: str, hint: str = ""
     ) -> QueryMeaningError:
@@ -336,7 +332,7 @@ class Compiler:
         while isinstance(first, ast.Binary):
             terms.append(first)
             first = first.left
-        chain = self.long_chain(node.span)
+        chain = LongChain(self, node.span)
         value = self.expression(first, scope)
         for term in reversed(terms):
             value = chain.next(value)
@@ -376,7 +372,7 @@ class Compiler:
     def steps(self, of: Id, steps: Sequence[ast.Step], scope: Scope) -> Id:
         """Add a value taken through steps."""
         before: ast.Step | None = None
-        chain = self.long_chain(steps[0].span if steps else ast.NOWHERE)
+        chain = LongChain(self, steps[0].span if steps else ast.NOWHERE)
         for position, step in enumerate(steps):
             of = chain.next(of)
             if isinstance(step, ast.Each):
@@ -407,9 +403,9 @@ class Compiler:
             case ast.Descend():
                 return self.add(Tag.DESCEND, span, of, option(step.key, text))
             case ast.Method() if is_update(step):
-                from headrace.logical.encode.writes import updated
+                from headrace.logical.encode.writes import written
 
-                return updated(self, of, step, scope)
+                return written(self, of, (), step, scope)
             case ast.Method():
                 from headrace.logical.encode.calls import method
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from headrace.kernel.values import builtins
 from headrace.language import ast
 from headrace.logical.encode import calls, writes
+from headrace.logical.encode.compiler import LongChain
 from headrace.logical.encode.program import Id, Tag
 from headrace.logical.steps import go_on
 
@@ -43,7 +44,7 @@ def _stages(
 
     `written`: the write that gave the value; a further write to the same value continues it.
     """
-    chain = compiler.long_chain(stages[0].span if stages else ast.NOWHERE)
+    chain = LongChain(compiler, stages[0].span if stages else ast.NOWHERE)
     for position, stage in enumerate(stages):
         value = chain.next(value)
         if isinstance(stage, ast.Bind):

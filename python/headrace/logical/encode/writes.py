@@ -46,19 +46,19 @@ _SEGMENT = re.compile(r"\.?([^.\[\]/]+)|\[(-?\d+)\]|\[(\*)\]")
 
 def chain(compiler: Compiler, node: ast.Path, scope: Scope) -> Id | None:
     """Add a path that writes to the document; None if it does not."""
-    written, base = scope.written, node.base
+    before, base = scope.written, node.base
     by_name = (
-        written is not None
+        before is not None
         and isinstance(base, ast.Name)
-        and scope.names.get(base.name) == written.variable
+        and scope.names.get(base.name) == before.variable
     )
     if not (by_name or isinstance(base, ast.Root | ast.Source)):
         return None
     if first_write(node.steps) is None:
         _refuse_no_place(compiler.source, node.steps)
         return None
-    if written is not None and (by_name or base == written.base):
-        document = compiler.variable(written.variable, node.span)
+    if before is not None and (by_name or base == before.base):
+        document = compiler.variable(before.variable, node.span)
     else:
         document = compiler.expression(base, scope)
     return chain_on(compiler, document, node, scope)
@@ -69,7 +69,7 @@ def chain_on(compiler: Compiler, document: Id, node: ast.Path, scope: Scope) -> 
     steps = node.steps
     while (found := first_write(steps)) is not None:
         path, write = found
-        document = _write(compiler, document, path, write, scope)
+        document = written(compiler, document, path, write, scope)
         steps = steps[len(path) + 1 :]
     _refuse_no_place(compiler.source, steps)
     return compiler.steps(document, steps, scope)
@@ -91,9 +91,18 @@ def patch(compiler: Compiler, node: ast.Patch, scope: Scope) -> Id:
     return compiler.add(Tag.PATCH, node.span, target, many(edits))
 
 
-def updated(compiler: Compiler, of: Id, step: ast.Method, scope: Scope) -> Id:
-    """Add a value with changes at the places of an update."""
-    return _write(compiler, of, (), step, scope)
+def written(
+    compiler: Compiler,
+    document: Id,
+    path: Sequence[ast.Step],
+    write: ast.Method,
+    scope: Scope,
+) -> Id:
+    """Add a document with the changes of a write at the places of a path."""
+    span = write.span
+    before = _steps(compiler, path, scope)
+    edits = _edits(compiler, before, write, scope)
+    return compiler.add(Tag.PATCH, span, document, many(edits))
 
 
 def held(compiler: Compiler, node: ast.Name, holder: Holder) -> Id:
@@ -169,19 +178,6 @@ def refuse_field(compiler: Compiler, node: ast.Path, scope: Scope) -> None:
 
 
 # Edits
-
-
-def _write(
-    compiler: Compiler,
-    document: Id,
-    path: Sequence[ast.Step],
-    write: ast.Method,
-    scope: Scope,
-) -> Id:
-    span = write.span
-    before = _steps(compiler, path, scope)
-    edits = _edits(compiler, before, write, scope)
-    return compiler.add(Tag.PATCH, span, document, many(edits))
 
 
 def _edits(
