@@ -130,9 +130,15 @@ def _append(
             done = writer.last_line - before
             try:
                 given = _append_some(writer, data, given, refused)
-            except (RefusedRecordError, UnwritableError) as error:
+            except RefusedRecordError:
                 acknowledge(done + 1)
-                raise _told(error, writer.last_line - before) from None
+                raise
+            except UnwritableError as error:
+                acknowledge(done + 1)
+                records = writer.last_line - before
+                are = "is" if records == 1 else "are"
+                left = f"{counted(records, 'record')} of the input {are} in the log"
+                raise UnwritableError(error.path, error.reason, left) from None
             acknowledge(done)
             if refused is not None:
                 lines.pass_over_rest()
@@ -163,17 +169,6 @@ def _append_some(
         else:
             return given + data.count(b"\n") + (not data.endswith(b"\n"))
     return given
-
-
-def _told(
-    error: RefusedRecordError | UnwritableError, records: int
-) -> RefusedRecordError | UnwritableError:
-    """Add to a failure how many records of the input are in the log."""
-    if isinstance(error, RefusedRecordError):
-        return error
-    are = "is" if records == 1 else "are"
-    left = f"{counted(records, 'record')} of the input {are} in the log"
-    return UnwritableError(error.path, error.reason, left)
 
 
 def _conclude(
