@@ -32,7 +32,7 @@ from headrace.engines.spark.graph.expansion import EdgeFinder, EdgeTasks, Walk
 from headrace.engines.spark.session.master import Place, chosen_place, needing_pyspark
 from headrace.engines.spark.source.partitions import absolute
 from headrace.errors import GraphIndexError, KeyIndexError
-from headrace.kernel.graph import edges_of
+from headrace.kernel.graph import Direction, EdgeFields, Followed, Reached, edges_of
 from headrace.kernel.rows import SidecarError, reading
 from headrace.physical.hops import HopChoice, Indexed
 from headrace.store.files.opened import OpenedFile
@@ -44,12 +44,6 @@ if TYPE_CHECKING:
 
     from headrace.api.graph.access import Strategy, Wanted
     from headrace.api.options import Names
-    from headrace.kernel.graph import (
-        Direction,
-        EdgeFields,
-        Followed,
-        Reached,
-    )
     from headrace.store.files.source import Source
 
 

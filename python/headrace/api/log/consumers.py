@@ -1,18 +1,12 @@
 """Consumers of a log: named readers with a checkpoint, and their positions."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from headrace.store.files.opened import Closing
-from headrace.store.log.read.consumers import POLL, poll_forever
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from headrace.store.log.read.consumers import ActiveConsumer
-    from headrace.store.log.read.reader import Block
+from headrace.store.log.read.consumers import POLL, ActiveConsumer, poll_forever
+from headrace.store.log.read.reader import Block
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import headrace
-from headrace.cli.console import BAR_EVERY, OutputClosedError
+from headrace.cli.console import BAR_EVERY, Console, OutputClosedError
 from headrace.errors import UsageError
 from headrace.store.files.source import STDIN, Source, total_size
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from headrace.api.dataset import Batch, Dataset
-    from headrace.cli.console import Console
 
 MOST_HELD = 100_000
 """Rows from the end of a file that are read into memory."""
