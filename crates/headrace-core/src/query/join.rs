@@ -4,12 +4,12 @@
 //! object does not count). Null, what is missing, and an array with a null in it are the
 //! same as nothing, not even as themselves.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, mem, sync::Arc};
 
 use bumpalo::Bump;
 
 use super::{Fault, deep::Fields, numbers::shown};
-use crate::value::{Kind, Value, write_canonical, write_json};
+use crate::value::{Entry, Kind, Value, write_canonical, write_json, write_string};
 
 /// What a join makes of a left element and the right ones that have its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +62,8 @@ pub struct JoinTable {
     keys: HashMap<Box<[u8]>, (usize, usize)>,
     elements: Vec<Element>,
     texts: Vec<u8>,
+    /// Of the fields of all elements.
+    fields: Vec<FieldEnds>,
     bytes: u64,
 }
 
@@ -71,6 +73,39 @@ struct Element {
     end: usize,
     /// The next one of the same key; the last one has itself.
     next: usize,
+    /// Where its fields begin and end among those of all; `None` if it is no object, or a key has
+    /// an escape.
+    fields: Option<(usize, usize)>,
+}
+
+/// Where the key and the value of a field end in the text of their object. The key begins behind
+/// the value before it and a comma, the value behind its key and a colon.
+#[derive(Clone, Copy, Debug)]
+struct FieldEnds {
+    key: u32,
+    value: u32,
+}
+
+/// An element of a table.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Right<'t> {
+    pub(super) text: &'t str,
+    fields: Option<&'t [FieldEnds]>,
+}
+
+impl<'t> Right<'t> {
+    /// Each field of an object as it is written: `"key":value`, the key in quotes, the value;
+    /// `None` if it is no object, or a key has an escape.
+    fn fields(self) -> Option<impl Iterator<Item = (&'t str, &'t str, &'t str)>> {
+        let mut begin = 1;
+        Some(self.fields?.iter().map(move |ends| {
+            let (key, value) = (ends.key as usize, ends.value as usize);
+            let text = self.text;
+            let field = (&text[begin..value], &text[begin..key], &text[key + 1..value]);
+            begin = value + 1;
+            field
+        }))
+    }
 }
 
 impl JoinTable {
@@ -82,6 +117,7 @@ impl JoinTable {
             keys: HashMap::new(),
             elements: Vec::new(),
             texts: Vec::new(),
+            fields: Vec::new(),
             bytes: 0,
         }
     }
@@ -111,8 +147,8 @@ impl JoinTable {
         self.keys.contains_key(key)
     }
 
-    /// The texts of the elements of this key, in the order they came.
-    pub fn matches(&self, key: &[u8]) -> impl Iterator<Item = &str> {
+    /// The elements of this key, in the order they came.
+    pub(super) fn matches(&self, key: &[u8]) -> impl Iterator<Item = Right<'_>> {
         let first = self.keys.get(key).map(|ends| ends.0);
         let at = first.filter(|_| self.keep != Keep::Keys);
         let follow = |at: &usize| {
@@ -120,9 +156,10 @@ impl JoinTable {
             (next != *at).then_some(next)
         };
         std::iter::successors(at, follow).map(|at| {
-            let Element { start, end, .. } = self.elements[at];
+            let Element { start, end, fields, .. } = self.elements[at];
             // Only what `write_json` wrote is in there.
-            std::str::from_utf8(&self.texts[start..end]).unwrap_or("null")
+            let text = std::str::from_utf8(&self.texts[start..end]).unwrap_or("null");
+            Right { text, fields: fields.map(|(first, behind)| &self.fields[first..behind]) }
         })
     }
 
@@ -145,11 +182,44 @@ impl JoinTable {
         }
         if self.keep != Keep::Keys {
             let start = self.texts.len();
-            write_json(element, &mut self.texts, arena);
+            let fields = self.write(element, arena);
             let end = self.texts.len();
-            self.elements.push(Element { start, end, next: at });
-            self.bytes += (end - start) as u64 + ELEMENT_BYTES;
+            self.elements.push(Element { start, end, next: at, fields });
+            let ends = fields.map_or(0, |(first, behind)| behind - first);
+            self.bytes += (end - start + ends * size_of::<FieldEnds>()) as u64 + ELEMENT_BYTES;
         }
+    }
+
+    /// Write an element; return where its fields are among those of all.
+    fn write<'r>(&mut self, element: Value<'r>, arena: &'r Bump) -> Option<(usize, usize)> {
+        let Some(entries) = element.as_object(arena) else {
+            write_json(element, &mut self.texts, arena);
+            return None;
+        };
+        let (start, first) = (self.texts.len(), self.fields.len());
+        let at = |texts: &Vec<u8>| u32::try_from(texts.len() - start).ok();
+        let mut known = true;
+        self.texts.push(b'{');
+        for (number, (key, value)) in entries.iter().enumerate() {
+            if number > 0 {
+                self.texts.push(b',');
+            }
+            let before = self.texts.len();
+            write_string(key, &mut self.texts);
+            known &= self.texts.len() == before + key.len() + 2;
+            let key_end = at(&self.texts);
+            self.texts.push(b':');
+            write_json(*value, &mut self.texts, arena);
+            match (key_end, at(&self.texts)) {
+                (Some(key), Some(value)) if known => self.fields.push(FieldEnds { key, value }),
+                _ => known = false,
+            }
+        }
+        self.texts.push(b'}');
+        if !known {
+            self.fields.truncate(first);
+        }
+        known.then_some((first, self.fields.len()))
     }
 }
 
@@ -200,9 +270,70 @@ pub(super) fn combined<'r>(
     Ok(fields.into_object())
 }
 
+/// Of more pairs of keys than this, a hash table finds equal ones faster.
+const MOST_COMPARISONS: usize = 512;
+
+/// Write what [`combined`] makes of an object and a right element, as JSON; false if nothing was
+/// written, because the fields of the right one are not known or too many.
+pub(super) fn write_combined<'r>(
+    left: &[Entry<'r>],
+    right: Right<'_>,
+    name: Option<&str>,
+    out: &mut Vec<u8>,
+    arena: &'r Bump,
+) -> bool {
+    let Some(fields) = right.fields() else { return false };
+    if left.len() * right.fields.map_or(0, <[FieldEnds]>::len) > MOST_COMPARISONS {
+        return false;
+    }
+    let mut separator = b'{';
+    let mut separate = |out: &mut Vec<u8>| out.push(mem::replace(&mut separator, b','));
+    let found = |key: &str| match name {
+        Some(name) => (name == key).then_some(right.text),
+        None => right.fields()?.find(|field| is_quoted(field.1, key)).map(|field| field.2),
+    };
+    for (key, value) in left {
+        separate(out);
+        write_string(key, out);
+        out.push(b':');
+        match found(key) {
+            Some(text) => out.extend_from_slice(text.as_bytes()),
+            None => write_json(*value, out, arena),
+        }
+    }
+    let is_new = |found: &dyn Fn(&str) -> bool| !left.iter().any(|entry| found(entry.0));
+    if let Some(name) = name {
+        if is_new(&|key| key == name) {
+            separate(out);
+            write_string(name, out);
+            out.push(b':');
+            out.extend_from_slice(right.text.as_bytes());
+        }
+    } else {
+        for (field, quoted, _) in fields {
+            if is_new(&|key| is_quoted(quoted, key)) {
+                separate(out);
+                out.extend_from_slice(field.as_bytes());
+            }
+        }
+    }
+    if separator == b'{' {
+        out.push(b'{');
+    }
+    out.push(b'}');
+    true
+}
+
+fn is_quoted(quoted: &str, key: &str) -> bool {
+    quoted.len() == key.len() + 2 && quoted[1..=key.len()] == *key
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::{collection::vec, prelude::*, sample};
+
     use super::*;
+    use crate::value::parse_text;
 
     #[test]
     fn elements_come_back_in_order_and_only_as_wanted() {
@@ -215,7 +346,7 @@ mod tests {
             table
         };
         let found = |table: &JoinTable, key: &str| {
-            table.matches(key.as_bytes()).collect::<Vec<_>>().join(" ")
+            table.matches(key.as_bytes()).map(|right| right.text).collect::<Vec<_>>().join(" ")
         };
         let all = filled(Keep::All, None);
         assert_eq!(
@@ -232,5 +363,44 @@ mod tests {
         let some = filled(Keep::All, Some(Arc::new(wanted)));
         assert_eq!((found(&some, "a"), found(&some, "b")), (String::new(), "2".to_owned()));
         assert!(some.bytes() < all.bytes());
+    }
+
+    fn object() -> impl Strategy<Value = String> {
+        const KEYS: &[&str] = &["a", "b", "c", "\u{e9}", "\\u0061", "\\n", "q\\\"", ""];
+        const VALUES: &[&str] =
+            &["1", "2.50", "\"x\\u0041\"", "null", "[1, {\"b\": 2}]", "{\"a\":1,\"a\":2}"];
+        let field = (sample::select(KEYS), sample::select(VALUES));
+        vec(field, 0..6).prop_map(|fields| {
+            let fields = fields.iter().map(|(key, value)| format!("\"{key}\": {value}"));
+            format!("{{{}}}", fields.collect::<Vec<_>>().join(", "))
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_what_both_make(
+            left in object(),
+            right in prop_oneof![9 => object(), 1 => Just("5".to_owned())],
+            name in proptest::option::of(sample::select(&["a", "z", "\n"][..])),
+        ) {
+            let arena = Bump::new();
+            let (left, right) =
+                (parse_text(&left, &arena).unwrap(), parse_text(&right, &arena).unwrap());
+            let mut table = JoinTable::new(Keep::All, None);
+            table.insert(b"1", right, &arena);
+            let element = table.matches(b"1").next().unwrap();
+            let fields = left.as_object(&arena).unwrap();
+            let mut out = Vec::new();
+            if write_combined(fields, element, name, &mut out, &arena) {
+                let mut expected = Vec::new();
+                let kept = parse_text(element.text, &arena).unwrap();
+                let both = combined(left, kept, name, &arena).unwrap();
+                write_json(both, &mut expected, &arena);
+                prop_assert_eq!(String::from_utf8(out), String::from_utf8(expected));
+            } else {
+                prop_assert_eq!(out, b"");
+                prop_assert!(element.text == "5" || element.text.contains('\\'));
+            }
+        }
     }
 }

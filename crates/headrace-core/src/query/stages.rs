@@ -8,11 +8,12 @@ use std::{collections::HashSet, sync::Arc};
 use bumpalo::Bump;
 
 use super::{
-    Evaluated, Fault, Flow, JoinKind, JoinTable, Known, Machine, Program, Watch,
-    join::{combined, write_key},
+    Evaluated, Fault, Flow, JoinKind, JoinTable, Keep, Known, Machine, Program, Watch,
+    join::{Right, combined, write_combined, write_key},
+    row_query::write_line,
     zip::Partners,
 };
-use crate::value::{Tape, Value, parse_text_on, write_canonical};
+use crate::value::{Document, Tape, Value, parse_text_on, write_canonical, write_json};
 
 /// One stage. Its program runs on each element as the document.
 pub enum Stage {
@@ -62,6 +63,60 @@ pub struct Join {
     pub name: Option<String>,
     /// Memory that is used again.
     pub scratch: (Vec<u8>, Tape),
+}
+
+impl Join {
+    /// Write the lines of a row, `most` of them at most; return how many. It is the same as
+    /// pushing the row through the stage and writing what comes out.
+    ///
+    /// # Errors
+    /// A fault in the key or in a pair; nothing is written.
+    pub(super) fn write_lines<'r>(
+        &mut self,
+        row: &'r Document<'r>,
+        (known, watch): (Known<'r>, &Watch),
+        (most, nulls): (u64, bool),
+        out: &mut Vec<u8>,
+        arena: &'r Bump,
+    ) -> Evaluated<'r, u64> {
+        let Self { kind, key, table, name, scratch: (text, tape) } = self;
+        let left = row.root();
+        let found = Machine::new(key, arena, left, watch).knowing(known).run()?;
+        if !(write_key(found, text, arena) && table.contains(text)) {
+            if *kind == JoinKind::Inner || (left.is_null() && !nulls) {
+                return Ok(0);
+            }
+            write_line(left, row, out, arena);
+            return Ok(1);
+        }
+        let (before, fields) = (out.len(), left.as_object(arena));
+        let mut lines = 0;
+        for right in table.matches(text).take(usize::try_from(most).unwrap_or(usize::MAX)) {
+            let name = name.as_deref();
+            let is_written =
+                fields.is_some_and(|fields| write_combined(fields, right, name, out, arena));
+            if !is_written {
+                let pair =
+                    pair(left, right, name, tape, arena).inspect_err(|_| out.truncate(before))?;
+                write_json(pair, out, arena);
+            }
+            out.push(b'\n');
+            lines += 1;
+        }
+        Ok(lines)
+    }
+}
+
+fn pair<'r>(
+    left: Value<'r>,
+    right: Right<'_>,
+    name: Option<&str>,
+    tape: &mut Tape,
+    arena: &'r Bump,
+) -> Result<Value<'r>, Fault> {
+    parse_text_on(tape, right.text, arena)
+        .map_err(|error| Fault::new(error.to_string()))
+        .and_then(|right| combined(left, right, name, arena))
 }
 
 /// Where a stage failed: its position, for the span of the fault.
@@ -119,6 +174,17 @@ impl Stages {
     pub(super) fn only(&self) -> Option<(&Program, &Watch)> {
         match &self.chain[..] {
             [Stage::Each(program)] if self.arrived.is_empty() => Some((program, &self.watch)),
+            _ => None,
+        }
+    }
+
+    /// The only stage, if it is a join that makes pairs, and the watch over it. `None` if elements
+    /// are counted.
+    pub(super) fn only_join(&mut self) -> Option<(&mut Join, &Watch)> {
+        match &mut self.chain[..] {
+            [Stage::Join(join)] if self.arrived.is_empty() && join.kind.keep() != Keep::Keys => {
+                Some((join, &self.watch))
+            }
             _ => None,
         }
     }
@@ -350,10 +416,8 @@ impl<'r, const COUNTS: bool> Passing<'_, 'r, COUNTS> {
             return Ok(Flow::Continue);
         }
         for right in table.matches(text) {
-            let pair = parse_text_on(tape, right, arena)
-                .map_err(|error| Fault::new(error.to_string()))
-                .and_then(|right| combined(element, right, name.as_deref(), arena))
-                .map_err(|fault| (at, fault))?;
+            let pair = pair(element, right, name.as_deref(), tape, arena);
+            let pair = pair.map_err(|fault| (at, fault))?;
             if self.push(rest, at + 1, pair, sink)? == Flow::Stop {
                 return Ok(Flow::Stop);
             }

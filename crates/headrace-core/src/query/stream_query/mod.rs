@@ -28,8 +28,8 @@ pub use prune::Prune;
 pub use slot::Slot;
 
 use super::{
-    Fault, Flow, Input, JoinTable, Known, Machine, Reading, Refusal, Stage, Stages, Sum, Watch,
-    demand,
+    ExprId, Fault, Flow, Input, JoinTable, Known, Machine, Reading, Refusal, Stage, Stages, Sum,
+    Watch, demand,
     machine::Single,
     numbers,
     row_parser::{Parsed, RowParser},
@@ -120,8 +120,8 @@ pub struct StreamQuery {
 
 /// What was taken of a row.
 enum Taken {
-    /// One element; whether no further one can change the result.
-    Element {
+    /// Elements; whether no further one can change the result.
+    Some {
         last: bool,
     },
     Nothing,
@@ -362,31 +362,9 @@ impl StreamQuery {
             sources: values_of(&self.sources, arena),
             place: self.input.as_ref().map(|input| input.place(row.number)),
         };
-        if let (Some(direct), State::Groups(groups)) = (&self.direct, &mut *state)
-            && let Some((program, watch)) = self.stages.only()
-        {
-            let mut machine = Machine::new(program, arena, document.root(), watch).knowing(known);
-            let failed = |stage, fault: Fault| {
-                let failed = (stage, fault);
-                refusal(self.stages.span(&failed), failed.1.reason)
-            };
-            match direct.found(&mut machine, arena).map_err(|fault| failed(0, fault))? {
-                Found::Element(keys, parts) => {
-                    groups.check(parts, arena).map_err(|fault| failed(1, fault))?;
-                    let added = groups.add_parts(keys, parts, arena);
-                    added.map_err(|fault| refusal(None, fault.reason))?;
-                    self.counts.used += 1;
-                    return Ok(());
-                }
-                Found::None => {
-                    self.counts.filtered += 1;
-                    return Ok(());
-                }
-                Found::Other => {}
-            }
-        }
         if !self.whole {
-            let taken = state.take_single(&self.stages, document, known, arena);
+            let direct = self.direct.as_ref();
+            let taken = state.take_at_once(&mut self.stages, direct, document, known, arena);
             let taken = taken.map_err(|(position, fault)| match position {
                 Some(position) => {
                     let failed = (position, fault);
@@ -395,7 +373,7 @@ impl StreamQuery {
                 None => refusal(None, fault.reason),
             })?;
             match taken {
-                Taken::Element { last } => {
+                Taken::Some { last } => {
                     self.done = last;
                     self.counts.used += 1;
                     return Ok(());
@@ -516,19 +494,50 @@ impl State {
         matches!(self, Self::LastFromEnd { .. })
     }
 
-    /// Take the element of a row that gives one part of itself, or none: most do, and need no
-    /// sinks. A fault comes with its stage, if it is in one.
-    fn take_single<'r>(
+    /// Take what a row gives without pushing it through the stages, if that is possible. A fault
+    /// comes with its stage, if it is in one.
+    fn take_at_once<'r>(
         &mut self,
-        stages: &Stages,
+        stages: &mut Stages,
+        direct: Option<&Direct>,
         row: &'r Document<'r>,
         known: Known<'r>,
         arena: &'r Bump,
     ) -> Result<Taken, (Option<usize>, Fault)> {
+        if let Self::Lines { text, left, nulls } = self
+            && let Some((join, watch)) = stages.only_join()
+        {
+            let lines = join.write_lines(row, (known, watch), (*left, *nulls), text, arena);
+            let lines = lines.map_err(|fault| (Some(0), fault))?;
+            *left -= lines;
+            return Ok(if lines == 0 { Taken::Nothing } else { Taken::Some { last: *left == 0 } });
+        }
         let Some((program, watch)) = stages.only() else { return Ok(Taken::Unknown) };
         let mut machine = Machine::new(program, arena, row.root(), watch).knowing(known);
-        let single = machine.single(program.root()).map_err(|fault| (Some(0), fault))?;
-        let element = match single {
+        if let (Some(direct), Self::Groups(groups)) = (direct, &mut *self) {
+            match direct.found(&mut machine, arena).map_err(|fault| (Some(0), fault))? {
+                Found::Element(keys, parts) => {
+                    groups.check(parts, arena).map_err(|fault| (Some(1), fault))?;
+                    groups.add_parts(keys, parts, arena).map_err(|fault| (None, fault))?;
+                    return Ok(Taken::Some { last: false });
+                }
+                Found::None => return Ok(Taken::Nothing),
+                Found::Other => {}
+            }
+        }
+        self.take_single(&mut machine, program.root(), row, arena)
+    }
+
+    /// Take the element of a row that gives one part of itself, or none: most do, and need no
+    /// sinks.
+    fn take_single<'r>(
+        &mut self,
+        machine: &mut Machine<'_, 'r>,
+        root: ExprId,
+        row: &'r Document<'r>,
+        arena: &'r Bump,
+    ) -> Result<Taken, (Option<usize>, Fault)> {
+        let element = match machine.single(root).map_err(|fault| (Some(0), fault))? {
             Single::Part(node) => Value::Node(node),
             Single::None => return Ok(Taken::Nothing),
             Single::Other => return Ok(Taken::Unknown),
@@ -538,7 +547,7 @@ impl State {
         }
         let element = self.checked(element, arena).map_err(|fault| (Some(1), fault))?;
         let last = self.take(element, row, arena).map_err(|fault| (None, fault))?;
-        Ok(Taken::Element { last })
+        Ok(Taken::Some { last })
     }
 
     /// Take elements one after the other; true if no further one can change the result.
