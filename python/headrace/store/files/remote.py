@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
-from types import ModuleType
 from typing import Any, BinaryIO, NamedTuple
 
 from headrace.errors import (
@@ -237,18 +236,13 @@ def _stream(url: str, **headers: str) -> BinaryIO:
 def filesystem_of(url: str) -> tuple[Any, str]:
     """Return the fsspec file system of a URL, and the path in it."""
     try:
-        filesystem, path = _fsspec().core.url_to_fs(url)
+        import fsspec
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("remote", "fsspec") from error
+    try:
+        filesystem, path = fsspec.core.url_to_fs(url)
     except ValueError as error:
         raise UnreadableError(url, str(error)) from error
     except ImportError as error:
         raise UnreadableError(url, f"{error}; install that package") from error
     return filesystem, path
-
-
-def _fsspec() -> ModuleType:
-    try:
-        import fsspec
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("remote", "fsspec") from error
-    module: ModuleType = fsspec
-    return module

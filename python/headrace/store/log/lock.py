@@ -117,12 +117,9 @@ class LogLock:
 
 def is_locked(names: LogNames) -> bool:
     """Whether a process holds the lock of a log; false if that is unknown."""
-    with suppress(OSError):
-        descriptor = files.open_to_read(names.lock)
+    with suppress(OSError), system.closing(files.open_to_read(names.lock)) as lock:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
-        finally:
-            os.close(descriptor)
     return False

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from headrace.kernel.rows import RowIndex
+from headrace.store.files import system
 from headrace.store.files.opened import OpenedFile
 from headrace.store.files.source import Segment
 from headrace.store.log import files
@@ -52,11 +53,9 @@ def _fitting(opened: OpenedFile) -> Iterator[tuple[int, Segment] | None]:
     except OSError:
         yield None
         return
-    try:
+    with system.closing(descriptor):
         fits = _is_of(descriptor, segment, opened)
         yield (descriptor, segment) if fits else None
-    finally:
-        os.close(descriptor)
 
 
 def _is_of(descriptor: int, segment: Segment, opened: OpenedFile) -> bool:

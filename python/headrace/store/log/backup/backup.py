@@ -294,7 +294,7 @@ class _Copying:
             descriptor = system.calls.create(stored)
         else:
             descriptor = files.open_to_write(stored)
-        try:
+        with system.closing(descriptor):
             system.calls.truncate(descriptor, start)
             for offset, length in files.pieces(start, kept.bytes):
                 with reading(str(path)):
@@ -303,8 +303,6 @@ class _Copying:
                 self._copied += length
                 self._progress(self._copied)
             system.calls.sync_data(descriptor)
-        finally:
-            os.close(descriptor)
 
     def _remove_others(self, backup: Backup) -> None:
         """Remove files that no longer belong to the backup, as far as possible."""

@@ -6,7 +6,6 @@ overwrites the damaged one in place: a crash leaves it damaged, too.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -130,14 +129,12 @@ class Indexes:
 
     def header(self, base: int) -> Header | None:
         """Return the header of a segment, None if it is damaged."""
+        path = self.names.index(base)
         try:
-            descriptor = files.open_to_read(self.names.index(base))
+            with system.closing(files.open_to_read(path)) as descriptor:
+                header = decode_header(files.read_at(descriptor, HEADER_BYTES, 0))
         except FileNotFoundError:
             return None
-        try:
-            header = decode_header(files.read_at(descriptor, HEADER_BYTES, 0))
-        finally:
-            os.close(descriptor)
         return header if header is not None and header.base == base else None
 
     def ensure(self, header: Header) -> int:

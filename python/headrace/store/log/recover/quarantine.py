@@ -1,6 +1,5 @@
 """Quarantine: bytes are durable in their new file before they leave the old one."""
 
-import os
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -39,13 +38,11 @@ def _copied(names: LogNames, path: Path, descriptor: int, start: int, end: int) 
             if _is_copy(target, descriptor, start, end):
                 return target
             continue
-        try:
+        with system.closing(copy):
             for offset, length in files.pieces(start, end):
                 data = files.read_at(descriptor, length, offset)
                 files.write_at(copy, data, offset - start)
             system.calls.sync_data(copy)
-        finally:
-            os.close(copy)
         system.calls.sync_directory(names.quarantine)
         return target
     raise AssertionError  # there is always another number

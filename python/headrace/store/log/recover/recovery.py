@@ -10,12 +10,13 @@ nothing.
 
 import os
 import time
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 
 from headrace.errors import LogDamagedError, SourceNotFoundError
 from headrace.kernel.checksum import digest
-from headrace.kernel.log import LogClock, Place
+from headrace.kernel.log import LogClock
 from headrace.kernel.rows import reading
 from headrace.store.files import system
 from headrace.store.log import files
@@ -249,14 +250,11 @@ class _Recovery:
         rows = rows_in(self._indexes.ensure(header))
         clock = LogClock(0)
         place, _fault = self._indexes.verified(header.place, rows, size, clock, path)
-        files_of = files.OpenSegment(self._names, header)
-        try:
+        with closing(files.OpenSegment(self._names, header)) as files_of:
             if size > place.end:
                 move_aside(self._names, path, files_of.data, place.end, size)
             system.calls.truncate(files_of.index, place.index_end)
             system.calls.sync_data(files_of.index)
-        finally:
-            files_of.close()
         last = max(segment.last_line, place.last_line)
         self.report.add(
             "given_up",
@@ -307,20 +305,14 @@ class _Recovery:
         """Return the log once every line of its last segment has an entry."""
         active = manifest.active
         try:
-            place, clock = self._end(manifest, header)
+            with closing(files.OpenSegment(self._names, header)) as segment:
+                place, clock = Tail(self._indexes, manifest, segment).settle()
         except LogDamagedError as error:
             if not self._repair:
                 raise
             sealed = self._cut(active.sealed(), header, error.reason)
             return self._behind(manifest, sealed)
         return replace(manifest, active=active.reached(place, clock))
-
-    def _end(self, manifest: Manifest, header: Header) -> tuple[Place, LogClock]:
-        segment = files.OpenSegment(self._names, header)
-        try:
-            return Tail(self._indexes, manifest, segment).settle()
-        finally:
-            segment.close()
 
     def _behind(self, manifest: Manifest, lost: Sealed) -> Manifest:
         """Continue in a new segment after lost lines, so that no line number is used twice."""
