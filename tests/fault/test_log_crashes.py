@@ -14,8 +14,7 @@ import pytest
 
 from headrace.kernel.checksum import crc32c
 from headrace.kernel.log import LogChecking
-from headrace.store.log import segment
-from headrace.store.log.recover import recovery
+from headrace.store.log.recover import indexes, recovery
 from tests.fault import power_log
 from tests.fault.disk_model import Recorder
 from tests.fault.killing import KILLS
@@ -140,7 +139,7 @@ class UncheckedLines(list):
 def test_taking_a_newline_for_proof_is_caught(monkeypatch):
     monkeypatch.setattr(recovery, "_new_salt", lambda: crc32c(SALT))
     assert power_log.run(20, seed=1)
-    monkeypatch.setattr(segment, "LogTail", NewlineIsProof)
+    monkeypatch.setattr(indexes, "LogTail", NewlineIsProof)
     with pytest.raises(AssertionError, match="not the first that were sent"):
         power_log.run(10 * CUTS, seed=1)
 
