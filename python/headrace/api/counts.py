@@ -80,7 +80,7 @@ def _on_spark(
     dataset: Dataset[Any], progress: Progress, options: EngineOptions
 ) -> Stats:
     from headrace.api.spark import stats_with_spark
-    from headrace.engines.rows.tally import Tallying
+    from headrace.engines.rows.count import Tallying
 
     reading = dataset.row_options
     decoding = reading.decoding._replace(threads=1)

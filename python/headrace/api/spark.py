@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from headrace.api.dataset import Progress
     from headrace.engines.query.options import QueryOptions
     from headrace.engines.query.scan import Rows
+    from headrace.engines.rows.count import Tallying
     from headrace.engines.rows.item_tasks import RunEach
-    from headrace.engines.rows.tally import Tallying
     from headrace.kernel.tally import Stats
     from headrace.store.files.source import Source
 

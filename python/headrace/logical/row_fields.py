@@ -145,46 +145,37 @@ class _Reader:
                 return self.value(body, around)
             case ast.Lambda(_, body):
                 self.value(body, _naming(node, around.about(None)))
-                return None
             case ast.Pipe(first, stages):
                 return self._pipe(self.value(first, around), stages, around)
             case ast.Match(subject, arms):
                 self.value(subject, around)
                 for arm in arms:
                     self._children(arm, _naming(arm, around))
-                return None
             case ast.ArrayComprehension() | ast.ObjectComprehension():
                 self._comprehension(node, around)
-                return None
             case ast.Patch(target):
                 self.value(target, around)
-                return None
             case ast.Coalesce((*operands, last)):
                 for operand in operands:
                     self._may_be_absent(operand, around)
                 self.value(last, around)
-                return None
             case ast.Try(body, otherwise):
                 self._may_be_absent(body, around)
                 self.value(otherwise, around)
-                return None
             case ast.IsKind(operand):
                 self._may_be_absent(operand, around)
-                return None
             case ast.Compare(_, left, right) if _NULL in (left, right):
                 for operand in (left, right):
                     self._may_be_absent(operand, around)
-                return None
             case ast.ObjectLiteral(entries):
                 for entry in entries:
                     if isinstance(entry, ast.Shorthand):
                         self.value(ast.Name(entry.name), around)
                     else:
                         self._children(entry, around)
-                return None
             case _:
                 self._children(node, around)
-                return None
+        return None
 
     def _may_be_absent(self, node: ast.Node, around: _Around) -> None:
         """Record the fields of an expression, unless it is nothing but a field."""

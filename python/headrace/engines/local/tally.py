@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 
-from headrace.engines.rows.tally import Tallying
+from headrace.engines.rows.count import Tallying
 from headrace.errors import UnusableTableError
 from headrace.kernel.rows import Decoding
 from headrace.kernel.tally import Stats

@@ -1,4 +1,4 @@
-"""Counts of fragments: rows are counted, and the checkpoints of every N-th row are found.
+"""Counts of fragments: rows with the checkpoints of every N-th row, and lines by kind.
 
 The number of rows before a fragment is known when all earlier fragments are counted, so its
 checkpoints are found in a second job. A file that is not seekable is one fragment, and is read
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.engines.rows.fragment import count_rows_of, rows_of
 from headrace.kernel.rows import IndexBuild, RowIndex, reading
+from headrace.kernel.tally import Stats, Tally
 from headrace.store.files.opened import OpenedFile
 
 if TYPE_CHECKING:
@@ -75,3 +76,20 @@ class RowCount:
             offsets += batch.offsets
             rows.skip(self.interval - 1)
         return offsets
+
+
+@dataclass(frozen=True, slots=True)
+class Tallying:
+    """The options of a tally."""
+
+    max_line: int
+    max_depth: int
+    decoding: Decoding
+
+    def of(self, fragment: Fragment) -> Stats:
+        """Count the lines of a fragment by kind; line numbers begin with the fragment."""
+        rows = rows_of(fragment, self.max_line, self.decoding)
+        counted = Tally(fragment.source.location, self.max_depth)
+        while rows.advance(counted.advance):
+            pass
+        return counted.stats

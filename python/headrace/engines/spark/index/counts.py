@@ -10,7 +10,7 @@ from itertools import accumulate
 from operator import attrgetter
 from typing import TYPE_CHECKING, TypeVar
 
-from headrace.engines.rows.count import Counted, RowCount
+from headrace.engines.rows.count import Counted, RowCount, Tallying
 from headrace.engines.rows.item_tasks import RunEach, results_of
 from headrace.engines.spark.source.partitions import absolute
 from headrace.errors import HeadraceError, UnusableTableError
@@ -21,7 +21,6 @@ from headrace.store.rows.row_file import INTERVAL, RowFile
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from headrace.engines.rows.tally import Tallying
     from headrace.store.files.source import Source
 
 T = TypeVar("T")
