@@ -135,6 +135,13 @@ class reading:  # noqa: N801, it is used as a function is
                 pass
 
 
+def line_end(file: File, start: int, end: int) -> int:
+    """Return the end of the last terminated line of a range that begins with a line, or `start`."""
+    if start == end or file.read_at(end - 1, 1) == b"\n":
+        return end
+    return reach_back(file, start=start, end=end, max_rows=1, max_bytes=END)[0]
+
+
 @contextmanager
 def explaining(path: str) -> Iterator[None]:
     """Do the same, but pass on errors of the operating system about other files."""

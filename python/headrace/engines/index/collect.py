@@ -14,7 +14,12 @@ from headrace.engines.rows.fragment import rows_of
 from headrace.errors import StrictRowError
 from headrace.kernel.index_meta import HASH_BYTES, Lines, MadeOf, hash_all, hash_blocks
 from headrace.kernel.key_index import skipped_by
-from headrace.kernel.rows import END, Decoding, count_rows, reach_back, reading
+from headrace.kernel.rows import (
+    Decoding,
+    count_rows,
+    line_end,
+    reading,
+)
 from headrace.physical.fragment import fragments
 
 if TYPE_CHECKING:
@@ -140,23 +145,12 @@ class Ends(NamedTuple):
 
 def ends_of(opened: OpenedFile, start: int = 0) -> Ends:
     """Return the ends of a scan of a file that begins at `start`."""
-    unterminated = _unterminated(opened)
+    with reading(opened.path):
+        end = line_end(opened.data, 0, opened.size)
+    unterminated = None if end == opened.size else end
     plain = opened.source.codec == "none"
     whole = not plain or unterminated is None
     return Ends(start, unterminated, opened.source.size if whole else unterminated or 0)
-
-
-def _unterminated(opened: OpenedFile) -> int | None:
-    """Return the offset of a last row without a newline."""
-    if opened.size == 0:
-        return None
-    with reading(opened.path):
-        if opened.data.read_at(opened.size - 1, 1) == b"\n":
-            return None
-        offset, _rows = reach_back(
-            opened.data, end=opened.size, max_rows=1, max_bytes=END
-        )
-    return offset
 
 
 class Scanned(NamedTuple):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.engines.spark.source.partitions import absolute, packed
 from headrace.errors import BadRowError, UsageError
-from headrace.kernel.rows import File, reading
+from headrace.kernel.rows import File, line_end, reading
 from headrace.kernel.values import MAX_DEPTH
 from headrace.physical.fragment import Fragment, fragments
 from headrace.pipeline.plan.passes import Pass, fingerprint
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 
     Inputs: TypeAlias = list[tuple[Input, Source]]
 
-_LOOK_BACK = 1 << 16
-"""The bytes that are searched at a time for the last newline."""
-
 
 def whole_lines(source: Source) -> Source:
     """Return a plain file without a last line that has no newline yet."""
@@ -40,18 +37,8 @@ def whole_lines(source: Source) -> Source:
         return source
     with reading(source.location):
         file = File(source.location)
-        end = _behind_last_newline(file, source.size)
+        end = line_end(file, 0, source.size)
         return replace(source, size=end, ends=file.fingerprint(end))
-
-
-def _behind_last_newline(file: File, end: int) -> int:
-    while end > 0:
-        start = max(end - _LOOK_BACK, 0)
-        newline = file.read_at(start, end - start).rfind(b"\n")
-        if newline >= 0:
-            return start + newline + 1
-        end = start
-    return 0
 
 
 def continued(found: Inputs, done: Ledger) -> Inputs:

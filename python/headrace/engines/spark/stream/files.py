@@ -27,7 +27,7 @@ from headrace.errors import (
     StreamReplacedError,
     UsageError,
 )
-from headrace.kernel.rows import END, File, reach_back, reading
+from headrace.kernel.rows import File, line_end, reading
 from headrace.physical.fragment import Fragment, fragments
 from headrace.store.files.opened import OpenedFile, rows_from
 from headrace.store.files.source import Source, data_files, local_file, matching_files
@@ -257,14 +257,8 @@ def _ends(path: str, byte: int) -> str:
 
 
 def _line_end(path: str, start: int, end: int) -> int:
-    """Return the end of the last terminated line of a range that begins with a line, or `start`."""
-    if start == end:
-        return start
     with reading(path):
-        file = File(path)
-        if file.read_at(end - 1, 1) == b"\n":
-            return end
-        return reach_back(file, start=start, end=end, max_rows=1, max_bytes=END)[0]
+        return line_end(File(path), start, end)
 
 
 def _within_bytes(source: Source, start: int, end: int, most: int) -> int:
