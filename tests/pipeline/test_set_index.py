@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 import headrace
-from headrace.engines.local.set_build import InThreads
+from headrace.engines.local.index_build import InThreads
 from headrace.errors import DuplicateKeyError
 from headrace.pipeline import KeyIndex, Output, Pipeline, SetIndex, Source
 from headrace.pipeline.run.session import Session

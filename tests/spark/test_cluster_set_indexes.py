@@ -9,7 +9,7 @@ import pytest
 import headrace
 from headrace.engines.index import set as engine
 from headrace.engines.index.kinds import KeyBuild
-from headrace.engines.local.set_build import InThreads
+from headrace.engines.local.index_build import InThreads
 from headrace.engines.spark.index.set_segments import ByTasks
 from headrace.errors import HeadraceError
 from headrace.store.shards.opened_set import open_set

@@ -16,7 +16,7 @@ import headrace
 from headrace.engines.index import set as engine
 from headrace.engines.index.kinds import KeyBuild
 from headrace.engines.index.set_slices import SetScan
-from headrace.engines.local.set_build import InThreads
+from headrace.engines.local.index_build import InThreads
 from headrace.engines.spark.index.set_segments import ByTasks
 from headrace.errors import (
     BadSetError,

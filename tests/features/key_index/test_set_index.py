@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import headrace
 from headrace.engines.index import set as engine
 from headrace.engines.index.kinds import KeyBuild
-from headrace.engines.local.set_build import InThreads
+from headrace.engines.local.index_build import InThreads
 from headrace.errors import HeadraceWarning, KeyIndexError
 from headrace.kernel.key_index import request_of_json
 from headrace.store.shards.opened_set import open_set

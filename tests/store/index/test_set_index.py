@@ -9,7 +9,7 @@ import pytest
 import headrace
 from headrace.engines.index import set as engine
 from headrace.engines.index.kinds import KeyBuild
-from headrace.engines.local.set_build import InThreads
+from headrace.engines.local.index_build import InThreads
 from headrace.errors import (
     BadSetError,
     DamagedBlockError,

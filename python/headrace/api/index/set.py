@@ -11,7 +11,7 @@ from headrace.engines.index import set as engines
 from headrace.engines.index.collect import ScanOptions
 from headrace.engines.index.places import place_of_set
 from headrace.engines.index.set_slices import MakeSegments, SetScan, slices
-from headrace.engines.local.set_build import InThreads
+from headrace.engines.local.index_build import InThreads
 from headrace.errors import KeyIndexError, UsageError
 from headrace.kernel.key_index import KeyIndex, Meta, Written
 from headrace.kernel.rows import SidecarError, reading

@@ -1,4 +1,4 @@
-"""Building, updating and compacting indexes of files in threads.
+"""Building, updating and compacting indexes of files, and the segments of sets, in threads.
 
 Threads collect the entries; an index is in the order of its keys or nodes, so it does not depend
 on the cuts. Entries that an index already has are taken from the index: only new rows of the
@@ -6,26 +6,35 @@ source are read, and old rows where only they can tell two keys apart.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
-from tempfile import TemporaryDirectory
-from typing import Any
+from tempfile import TemporaryDirectory, gettempdir
+from typing import Any, NamedTuple
 
 from headrace.engines.index.collect import (
     Collected,
     Scanned,
+    ScanOptions,
     ends_of,
     scan_fragment,
     total,
 )
 from headrace.engines.index.kinds import AnyBuild, Built, GraphBuild
+from headrace.engines.index.set_slices import (
+    KeptSegment,
+    MadeSegment,
+    SetScan,
+    Slice,
+    SliceCounts,
+    without_duplicates,
+)
 from headrace.errors import KeyIndexError
 from headrace.kernel.graph import GraphIndex, write_index
 from headrace.kernel.index_meta import HASH_BYTES, Lines, MadeOf, SourceMark
-from headrace.kernel.key_index import FewBitsError
+from headrace.kernel.key_index import FewBitsError, KeyRuns
 from headrace.kernel.rows import SidecarError, explaining
 from headrace.physical.fragment import Fragment
 from headrace.store.files.atomic import in_place_of
@@ -264,3 +273,53 @@ def has_all_edges(stored: StoredGraph, source: Source, build: GraphBuild) -> boo
         plan = _whole(source, stored, build)
         build.write([], path, plan, OpenedFile(source), stored.index)
         return new.has_edges_of(GraphIndex(path))
+
+
+_LEAST = 1 << 16
+"""The least memory for the keys of a segment."""
+
+
+class InThreads(NamedTuple):
+    """Makes segments with the memory and threads of the options."""
+
+    options: ScanOptions = ScanOptions()
+
+    def __call__(
+        self,
+        how: SetScan,
+        cut: Sequence[Slice],
+        kept: Sequence[KeptSegment | None],
+        directory: Path,
+        done: Callable[[Slice, SliceCounts], None],
+    ) -> list[MadeSegment]:
+        """Scan slices, and write the segments of new and kept entries under temporary names."""
+        runs = self.collect(how, cut, done)
+        return without_duplicates(
+            [
+                how.write(number, each, directory, kept[number])
+                for number, each in enumerate(runs)
+            ]
+        )
+
+    def collect(
+        self,
+        how: SetScan,
+        cut: Sequence[Slice],
+        done: Callable[[Slice, SliceCounts], None],
+    ) -> list[KeyRuns]:
+        """Scan slices, and return the keys of each segment."""
+        memory = max(self.options.memory_of(how.segments), _LEAST)
+        threads = max(self.options.threads or os.cpu_count() or 1, 1)
+        room = Path(gettempdir())
+        runs = [KeyRuns(room, memory) for _ in range(how.segments)]
+
+        def scan(part: Slice) -> SliceCounts:
+            scanning = how.scan(part, how.opened())
+            for segment, packet in scanning.packets():
+                runs[segment].add(packet)
+            return scanning.counts
+
+        with ThreadPoolExecutor(threads) as pool:
+            for part, counts in zip(cut, pool.map(scan, cut), strict=True):
+                done(part, counts)
+        return runs

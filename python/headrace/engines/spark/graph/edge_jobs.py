@@ -25,12 +25,14 @@ from headrace.engines.spark.graph.edge_task import (
 from headrace.engines.spark.graph.expansion import EdgeTasks
 from headrace.engines.spark.session.session import session_at
 from headrace.engines.spark.tasks.jobs import (
+    NumberedTask,
+    Task,
     job_rows,
     numbered,
     rows_by_partition,
     run_each,
+    shared,
 )
-from headrace.engines.spark.tasks.task import NumberedTask, Task, shared
 from headrace.errors import KeyIndexError
 from headrace.kernel.graph import EdgeScan
 

@@ -28,8 +28,14 @@ from headrace.engines.index.set_slices import (
 from headrace.engines.spark.session.master import Place
 from headrace.engines.spark.session.session import session_at
 from headrace.engines.spark.source.partitions import absolute
-from headrace.engines.spark.tasks.jobs import SCHEMA, answered, numbered, results_of
-from headrace.engines.spark.tasks.task import NumberedTask, Task
+from headrace.engines.spark.tasks.jobs import (
+    SCHEMA,
+    NumberedTask,
+    Task,
+    answered,
+    numbered,
+    results_of,
+)
 from headrace.kernel.key_index import KeyRuns
 from headrace.physical.fragment import runs_of
 

@@ -17,11 +17,12 @@ from headrace.engines.spark.query.task import TaskRun
 from headrace.engines.spark.session.session import session_at
 from headrace.engines.spark.shuffle.query_frames import shuffled
 from headrace.engines.spark.tasks.jobs import (
+    NumberedTask,
     job_rows,
     numbered,
     rows_by_partition,
+    shared,
 )
-from headrace.engines.spark.tasks.task import NumberedTask, shared
 from headrace.physical.fragment import runs_of
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812, the usual name
 
-from headrace.engines.spark.tasks.task import Task
+from headrace.engines.spark.tasks.jobs import Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

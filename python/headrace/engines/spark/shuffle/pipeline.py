@@ -23,12 +23,13 @@ from headrace.engines.spark.shuffle.stage_task import JoinElements, keyed_column
 from headrace.engines.spark.sink.arrow_to_json import json_lines
 from headrace.engines.spark.tasks.jobs import (
     SCHEMA,
+    NumberedTask,
+    Task,
     answered,
     numbered,
     results_of,
     run_each,
 )
-from headrace.engines.spark.tasks.task import NumberedTask, Task
 from headrace.errors import RowFailedError, UsageError
 from headrace.kernel.sort_keys import KeyedElements, KeyedRows
 from headrace.kernel.values import MAX_DEPTH

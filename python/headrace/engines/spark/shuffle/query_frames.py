@@ -48,8 +48,7 @@ from headrace.engines.spark.shuffle.stage_task import (
     pass_stages,
     texts,
 )
-from headrace.engines.spark.tasks.jobs import numbered
-from headrace.engines.spark.tasks.task import NumberedTask, Task, shared
+from headrace.engines.spark.tasks.jobs import NumberedTask, Task, numbered, shared
 from headrace.kernel.programs import SiftedRow
 from headrace.kernel.values import DEEPEST
 from headrace.physical.query_plan import GroupPlan, PlainStage, StreamPlan

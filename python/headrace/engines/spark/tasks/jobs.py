@@ -1,8 +1,8 @@
-"""Jobs of numbered tasks, each of which returns one plain value.
+"""Tasks, the plain data that Spark sends to its Python workers and calls there, and their jobs.
 
-Spark may run a task several times, even concurrently; one result of each number comes
-back. A `HeadraceError` that would be raised again is a result, too: the job ends without
-retries, and the driver raises that error.
+In a job of numbered tasks, each returns one plain value. Spark may run a task several times, even
+concurrently; one result of each number comes back. A `HeadraceError` that would be raised again is
+a result, too: the job ends without retries, and the driver raises that error.
 
 PySpark waits for Java where Ctrl-C does not reach it reliably, so another thread fetches the rows
 of a job.
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import pickle
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from queue import Full, Queue
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
@@ -21,7 +22,7 @@ import pyarrow as pa
 from pyspark import InheritableThread
 from pyspark.sql import DataFrame, Row, SparkSession, is_remote
 
-from headrace.engines.spark.tasks.task import NumberedTask
+from headrace.engines.spark.session.version_guard import SameVersion
 from headrace.errors import HeadraceError, SparkFailedError
 
 if TYPE_CHECKING:
@@ -32,6 +33,50 @@ if TYPE_CHECKING:
     """Called with the numbers of done and of all tasks."""
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Task:
+    """A function over the Arrow batches of one partition, with its first arguments.
+
+    `version` is the first field, so it is the first value that a worker unpickles: a worker
+    with another version of headrace fails there, before it misreads the other fields.
+    """
+
+    version: SameVersion = field(
+        default_factory=SameVersion, init=False, repr=False, compare=False
+    )
+    do: Callable[..., Iterator[pa.RecordBatch]]
+    arguments: tuple[Any, ...] = ()
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the result of a partition."""
+        return self.do(*self.arguments, batches)
+
+
+class NumberedTask(Task):
+    """A function over a frame of `numbered`: it receives the number of each task."""
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Run the tasks whose numbers are in a partition."""
+        for batch in batches:
+            for task in batch.column(0).to_pylist():
+                yield from self.do(*self.arguments, task)
+
+
+_shared: dict[str, object] = {}
+
+
+def shared(job: str, make: Callable[[], T]) -> T:
+    """Return the value that all tasks of a job share in this process.
+
+    One value is kept: that of the latest job.
+    """
+    if job not in _shared:
+        _shared.clear()
+        _shared[job] = make()
+    return _shared[job]  # type: ignore[return-value]
+
 
 SCHEMA = "task bigint, result binary"
 _ARROW_SCHEMA = pa.schema([("task", "int64"), ("result", "binary")])
