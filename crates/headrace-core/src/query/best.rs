@@ -8,7 +8,7 @@ use std::{cmp::Ordering, collections::BinaryHeap};
 use bumpalo::Bump;
 
 use super::keyed::write_key;
-use crate::value::{Value, write_json};
+use crate::value::{Document, Value, parse_text, write_json};
 
 /// Roughly what an element takes beside its key and its text.
 const ELEMENT_BYTES: usize = 64;
@@ -20,6 +20,8 @@ pub(super) struct Best {
     heap: BinaryHeap<Element>,
     came: u64,
     bytes: usize,
+    /// Whether there are rows among the elements, whose texts may have spaces.
+    rows: bool,
     /// The key of the element at hand, in memory that is used again.
     key: Vec<u8>,
 }
@@ -35,7 +37,7 @@ impl Best {
     /// One that has seen no elements and keeps `keep` of them.
     pub(super) fn new(keep: u64) -> Self {
         let keep = usize::try_from(keep).unwrap_or(usize::MAX);
-        Self { keep, heap: BinaryHeap::new(), came: 0, bytes: 0, key: Vec::new() }
+        Self { keep, heap: BinaryHeap::new(), came: 0, bytes: 0, rows: false, key: Vec::new() }
     }
 
     /// Take in an element by its keys; `falling` are those in descending order.
@@ -49,6 +51,21 @@ impl Best {
         self.key.clear();
         write_key(keys, falling, &mut self.key, arena);
         self.take(|text| write_json(element, text, arena));
+    }
+
+    /// Take in a row by its keys. Its line is kept as it stands, so all else of the row need not
+    /// be on its tape.
+    pub(super) fn consider_row<'r>(
+        &mut self,
+        keys: Value<'r>,
+        falling: &[bool],
+        row: &Document<'r>,
+        arena: &'r Bump,
+    ) {
+        self.key.clear();
+        write_key(keys, falling, &mut self.key, arena);
+        self.rows = true;
+        self.take(|text| text.extend_from_slice(row.line().as_bytes()));
     }
 
     /// Take in the element that has the key at hand.
@@ -81,7 +98,7 @@ impl Best {
     /// Append the best elements to `out` as an array, the best first.
     pub(super) fn write_json(self, out: &mut Vec<u8>) {
         out.push(b'[');
-        for (at, element) in self.heap.into_sorted_vec().into_iter().enumerate() {
+        for (at, element) in self.into_sorted().enumerate() {
             if at > 0 {
                 out.push(b',');
             }
@@ -90,10 +107,20 @@ impl Best {
         out.push(b']');
     }
 
+    fn into_sorted(self) -> impl Iterator<Item = Element> {
+        let rows = self.rows;
+        self.heap.into_sorted_vec().into_iter().map(move |mut element| {
+            if rows {
+                element.text = compact(&element.text);
+            }
+            element
+        })
+    }
+
     /// The best elements with their keys, for [`Self::merge`].
     pub(super) fn into_bytes(self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        for element in self.heap.into_sorted_vec() {
+        for element in self.into_sorted() {
             write_part(&element.key, &mut bytes);
             write_part(&element.text, &mut bytes);
         }
@@ -138,6 +165,16 @@ impl PartialEq for Element {
 }
 
 impl Eq for Element {}
+
+/// A text of JSON as it is written.
+fn compact(text: &[u8]) -> Vec<u8> {
+    let arena = Bump::new();
+    let value = str::from_utf8(text).ok().and_then(|text| parse_text(text, &arena).ok());
+    let mut out = Vec::with_capacity(text.len());
+    // Only what was taken apart before is in there.
+    write_json(value.unwrap_or(Value::Null), &mut out, &arena);
+    out
+}
 
 /// Append some bytes with their length in front of them.
 pub(super) fn write_part(part: &[u8], bytes: &mut Vec<u8>) {

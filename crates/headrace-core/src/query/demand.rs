@@ -45,6 +45,16 @@ pub(super) fn of_stream(stages: &[Stage], reduction: Reduction) -> Lanes {
     demand.lanes
 }
 
+/// The lanes that a query over all rows reads which holds the best elements by a key. Of a row that
+/// is an element, the line is held, which takes no lane.
+pub(super) fn of_pruned(stages: &[Stage], key: &Program) -> Lanes {
+    let mut demand = Demand::new();
+    let element = through(stages, Some(Lanes::ROW), &mut demand);
+    Follower::new(key, element, &mut demand).read_all(key.root());
+    demand.write(element);
+    demand.lanes
+}
+
 /// The lanes that elements with keys are made of.
 pub(super) fn of_keyed(plan: &KeyedPlan) -> Lanes {
     let mut demand = Demand::new();

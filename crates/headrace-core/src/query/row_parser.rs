@@ -43,6 +43,13 @@ impl RowParser {
         Self { reading, tape }
     }
 
+    /// Take these lanes of rows apart from now on, unless it is all of them.
+    pub(super) fn read_lanes(&mut self, lanes: Lanes) {
+        if !self.reading.whole {
+            self.tape = Tape::learning(lanes);
+        }
+    }
+
     /// Check a row in full and take the lanes of it apart, into memory of `arena`.
     ///
     /// # Errors

@@ -169,6 +169,11 @@ impl Stages {
         self.ended
     }
 
+    /// The stages, in order.
+    pub(super) fn chain(&self) -> &[Stage] {
+        &self.chain
+    }
+
     /// The program of the only stage, if it is one that has no state, and the watch over it. `None`
     /// if elements are counted, which happens on their way through the stages.
     pub(super) fn only(&self) -> Option<(&Program, &Watch)> {

@@ -205,6 +205,7 @@ impl StreamQuery {
     /// Collect only the elements that `prune` leaves.
     #[must_use]
     pub fn pruned(mut self, prune: Prune) -> Self {
+        self.parser.read_lanes(demand::of_pruned(self.stages.chain(), &prune.program));
         self.state = State::Pruned(prune);
         self
     }
@@ -583,7 +584,7 @@ impl State {
                 *bytes += text.len() as u64;
                 texts.push_front(text);
             }
-            Self::Pruned(prune) => prune.take(element, arena)?,
+            Self::Pruned(prune) => prune.take(element, row, arena)?,
             Self::Groups(groups) => groups.add(element, arena)?,
             Self::One(one) => one.take(element, arena)?,
         }

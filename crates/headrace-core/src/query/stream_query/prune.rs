@@ -9,12 +9,12 @@ use bumpalo::Bump;
 
 use crate::{
     query::{Fault, Known, Machine, Program, Watch, best::Best},
-    value::{Kept, Value, values_of},
+    value::{Document, Kept, Value, values_of},
 };
 
 /// The best elements by the keys that a program gives.
 pub struct Prune {
-    program: Program,
+    pub(super) program: Program,
     falling: Box<[bool]>,
     pub(super) sources: Arc<[Kept]>,
     watch: Watch,
@@ -43,10 +43,20 @@ impl Prune {
     }
 
     /// Take in an element that was checked.
-    pub(super) fn take<'r>(&mut self, element: Value<'r>, arena: &'r Bump) -> Result<(), Fault> {
+    pub(super) fn take<'r>(
+        &mut self,
+        element: Value<'r>,
+        row: &Document<'r>,
+        arena: &'r Bump,
+    ) -> Result<(), Fault> {
         let known = Known { sources: values_of(&self.sources, arena), place: None };
         let keys = Machine::new(&self.program, arena, element, &self.watch).knowing(known).run()?;
-        self.best.consider(keys, &self.falling, element, arena);
+        match element {
+            Value::Node(node) if node.is_all_of(row) => {
+                self.best.consider_row(keys, &self.falling, row, arena);
+            }
+            element => self.best.consider(keys, &self.falling, element, arena),
+        }
         Ok(())
     }
 
