@@ -771,6 +771,9 @@ class StreamQuery:
     def merge(self, part: bytes) -> None:
         """Take in what the rows behind those so far were reduced to elsewhere."""
 
+    def append(self, other: StreamQuery) -> None:
+        """Take in what another query has reduced the rows behind those so far to; it has ended then."""
+
     def group_parts(self) -> GroupParts:
         """Return the groups of the rows one by one, for a run like this one to `merge_groups`."""
 

@@ -492,6 +492,16 @@ impl StreamQuery {
         self.within_memory(py)
     }
 
+    /// Take in what another run like this one has reduced the rows behind those so far to. This
+    /// ends the other run.
+    fn append(&self, py: Python<'_>, other: &Self) -> PyResult<()> {
+        let other = other.taken()?;
+        let appended = py.detach(|| self.lock().as_mut().map_or(Ok(()), |run| run.append(other)));
+        signals::raised()?;
+        appended.map_err(|fault| failed(fault.reason))?;
+        self.within_memory(py)
+    }
+
     /// The groups so far, each by itself: how many elements came, and of each group how many of
     /// them came before its first, its name and its part. This ends the run.
     fn group_parts(&self, py: Python<'_>) -> PyResult<GroupParts> {

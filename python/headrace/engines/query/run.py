@@ -59,6 +59,10 @@ class LineForm:
 
 ALL_LINES = LineForm()
 
+GROUP_BYTES = 32 << 20
+"""Groups of some rows that hold this much are merged into those of all rows: rows of a group that
+come closer together are merged where they are read."""
+
 
 class Streams(NamedTuple):
     """The access of an engine to rows.

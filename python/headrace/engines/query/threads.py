@@ -16,6 +16,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from headrace.engines.query.report import Work
+from headrace.engines.query.run import GROUP_BYTES
 from headrace.engines.rows.fragment import rows_of
 from headrace.errors import UnusableTableError
 from headrace.kernel.programs import Cancel, RowQuery, StreamQuery
@@ -47,7 +48,7 @@ _BATCHES_OF_SHARE = 8
 """The number of batches in a share of a source that is read in order."""
 
 _HELD_BYTES = 8 << 20
-"""A result is passed on when its queries hold this much."""
+"""A result without groups is passed on when its queries hold this much."""
 
 _MOST_REFUSED = 1000
 """A result is passed on when it has this many refused rows."""
@@ -85,7 +86,7 @@ class Share:
 class ShareResult:
     """The result of rows `first` to `stop` of a share.
 
-    It has lines, or for each query the part that it reduced the rows to; `counts` and `arrived`
+    It has lines, or for each query what holds the rows that it has reduced; `counts` and `arrived`
     have an entry for each query. `elements` is how many the first query holds in order. `refused` rows come
     with their batch. A `failure` ends the share.
     """
@@ -94,7 +95,7 @@ class ShareResult:
     stop: int = 0
     elements: int = 0
     lines: list[bytes] = field(default_factory=list)
-    parts: list[bytes | SortPart] = field(default_factory=list)
+    parts: list[StreamQuery | SortPart] = field(default_factory=list)
     counts: list[Counts] = field(default_factory=list)
     arrived: list[list[int]] = field(default_factory=list)
     refused: list[tuple[Refused, RowBatch]] = field(default_factory=list)
@@ -249,7 +250,7 @@ class _Run:
                 work.held = max(work.held, held)
                 if (result.refused and aborts) or all(q.done for q in queries):
                     break
-                if _is_full(result, held):
+                if _is_full(result, held, _most_held(queries)):
                     yield self._closed(result, queries, work)
                     queries = self.sharing.make(self.cancel)
                     result = ShareResult(result.stop, result.stop)
@@ -268,15 +269,22 @@ class _Run:
         if not self.sharing.lines:
             reducing = [q for q in queries if not isinstance(q, RowQuery)]
             result.elements = sum(query.elements for query in reducing[:1])
-            result.parts = [query.part() for query in reducing]
+            result.parts = [
+                query if isinstance(query, StreamQuery) else query.part()
+                for query in reducing
+            ]
         work.merge += perf_counter() - begun
         return result
 
 
-def _is_full(result: ShareResult, held: int) -> bool:
-    return (
-        any(result.lines) or len(result.refused) >= _MOST_REFUSED or held > _HELD_BYTES
-    )
+def _is_full(result: ShareResult, held: int, most: int) -> bool:
+    return any(result.lines) or len(result.refused) >= _MOST_REFUSED or held > most
+
+
+def _most_held(queries: Sequence[Query]) -> int:
+    """Return how much queries may hold before their result is passed on."""
+    streams = [query for query in queries if isinstance(query, StreamQuery)]
+    return GROUP_BYTES if any(each.has_groups for each in streams) else _HELD_BYTES
 
 
 def _held(queries: Sequence[Query]) -> int:
@@ -405,14 +413,14 @@ class _Merging:
         )
 
 
-def _merge(query: Query, part: bytes | SortPart) -> None:
+def _merge(query: Query, part: StreamQuery | SortPart) -> None:
     """Take in the part of a query of the same kind."""
     if isinstance(query, StreamQuery):
-        assert isinstance(part, bytes)
-        query.merge(part)
+        assert isinstance(part, StreamQuery)
+        query.append(part)
     else:
         assert not isinstance(query, RowQuery)
-        assert not isinstance(part, bytes)
+        assert not isinstance(part, StreamQuery)
         query.merge(part)
 
 

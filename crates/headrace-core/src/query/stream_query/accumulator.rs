@@ -219,6 +219,21 @@ impl Accumulator {
         }
     }
 
+    /// Take in what elements behind these were reduced to in this process.
+    pub(super) fn append(&mut self, other: Self) -> Result<(), Fault> {
+        match (self, other) {
+            (Self::Count(count), Self::Count(further)) => *count += further,
+            (Self::Sum(sum), Self::Sum(further)) => sum.merge(&further),
+            (Self::Average(sum, count), Self::Average(further, others)) => {
+                sum.merge(&further);
+                *count += others;
+            }
+            (own @ Self::Collect { elements: 0, .. }, other) => *own = other,
+            (own, other) => return own.merge(&other.into_part()),
+        }
+        Ok(())
+    }
+
     /// Take in what elements behind these were reduced to.
     pub(super) fn merge(&mut self, mut part: &[u8]) -> Result<(), Fault> {
         match self {

@@ -294,6 +294,37 @@ impl Groups {
         parts
     }
 
+    /// Take in the groups of the elements behind these.
+    pub(super) fn append(&mut self, other: Self) -> Result<(), Fault> {
+        if self.came == 0 {
+            *self = other;
+            return Ok(());
+        }
+        let before = self.came;
+        let Self { found, texts, states, colliding, came, .. } = other;
+        let mut states = states.into_iter();
+        for group in found {
+            self.name.clear();
+            self.name.extend_from_slice(group.name(&texts));
+            // Where it came first counts, if it collides or is new.
+            self.came = before.saturating_add(group.came);
+            let place = self.place(group.kind, |out| out.extend_from_slice(group.keys(&texts)));
+            let count = self.slots.len();
+            let own = self.states[place * count..][..count].iter_mut();
+            for (state, other) in own.zip(&mut states) {
+                let held = state.bytes();
+                state.append(other)?;
+                self.bytes += state.bytes().saturating_sub(held);
+            }
+        }
+        if let Some(Colliding { came, name, kinds }) = colliding {
+            self.name = name;
+            self.collide(before.saturating_add(came), kinds);
+        }
+        self.came = before.saturating_add(came);
+        Ok(())
+    }
+
     /// Take in one group of [`Self::into_parts`], whose first element stands at a place.
     pub(super) fn merge_part(&mut self, place: u64, part: &[u8]) -> Option<Result<(), Fault>> {
         self.came = place;

@@ -29,6 +29,18 @@ impl StreamQuery {
         }
     }
 
+    /// Take in what a run like this one has reduced the rows behind those so far to. It is the same
+    /// as to merge its part, and takes no bytes apart.
+    ///
+    /// # Errors
+    /// If it is no such run.
+    pub fn append(&mut self, other: Self) -> Result<(), Fault> {
+        if !self.done() {
+            self.done = self.state.append(other.state)?;
+        }
+        Ok(())
+    }
+
     /// Take in what rows behind those so far were reduced to, in a run like this one.
     ///
     /// # Errors
@@ -54,6 +66,16 @@ impl State {
             Self::Groups(groups) => groups.into_bytes(),
             Self::One(one) => one.into_part(),
         }
+    }
+
+    /// Take in what a run like this one holds; true if no further one can change the result.
+    fn append(&mut self, other: Self) -> Result<bool, Fault> {
+        match (&mut *self, other) {
+            (Self::Groups(groups), Self::Groups(others)) => groups.append(*others)?,
+            (Self::One(one), Self::One(other)) => one.append(other)?,
+            (_, other) => return self.merge(&other.into_part()),
+        }
+        Ok(self.wanted() == 0)
     }
 
     /// Take in a part; true if no further one can change the result.
@@ -122,6 +144,12 @@ mod tests {
                         }
                         let merged = merged.finish();
                         assert_eq!(merged, whole, "{reduction:?} cut at {cut} and {second}");
+                        let mut appended = run(reduction, &[]);
+                        for rows in [&all[..cut], &all[cut..second], &all[second..]] {
+                            appended.append(run(reduction, rows)).unwrap();
+                        }
+                        let appended = appended.finish();
+                        assert_eq!(appended, whole, "{reduction:?} cut at {cut} and {second}");
                     }
                 }
             }
@@ -191,6 +219,11 @@ mod tests {
                 merged.merge(&in_groups(Reduction::Group, rows).into_part()).unwrap();
             }
             assert_eq!(merged.finish().unwrap(), whole, "cut at {cut}");
+            let mut appended = in_groups(Reduction::Group, &[]);
+            for rows in [&ELEMENTS[..cut], &ELEMENTS[cut..]] {
+                appended.append(in_groups(Reduction::Group, rows)).unwrap();
+            }
+            assert_eq!(appended.finish().unwrap(), whole, "cut at {cut}");
         }
     }
 
@@ -301,6 +334,11 @@ mod tests {
                     merged.merge(&run(Reduction::CountBy, rows).into_part()).unwrap();
                 }
                 assert_eq!(merged.finish().unwrap_err(), whole, "cut at {cut} and {second}");
+                let mut appended = run(Reduction::CountBy, &[]);
+                for rows in [&rows[..cut], &rows[cut..second], &rows[second..]] {
+                    appended.append(run(Reduction::CountBy, rows)).unwrap();
+                }
+                assert_eq!(appended.finish().unwrap_err(), whole, "cut at {cut} and {second}");
             }
         }
     }

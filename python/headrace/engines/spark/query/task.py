@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from headrace.engines.query import failed_rows
 from headrace.engines.query.report import RunReport
-from headrace.engines.query.run import ProvenIndexes, begin
+from headrace.engines.query.run import GROUP_BYTES, ProvenIndexes, begin
 from headrace.engines.query.scan import QueryInput, counts_up_to_refusal, together
 from headrace.engines.rows.fragment import rows_of
 from headrace.engines.spark.query.survey_task import SurveyedRows
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 
 CHUNK_BYTES = 1 << 20
 """A chunk ends when it holds this many bytes."""
-
-GROUP_BYTES = 8 << 20
-"""A chunk ends when its groups take this many bytes: rows of a group in it are sent once."""
 
 _REDUCED = ("parts", "groups")
 
