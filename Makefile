@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 CLASSES := target/spark-classes.jsa
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
-EXTRAS := spark,tui,arrow,remote,dev
+EXTRAS := spark,arrow,remote,dev
 # On a CI server (CI=true) the core is built for a short compile, with overflow checks.
 PROFILE ?= $(if $(CI),ci,release)
 
@@ -16,7 +16,7 @@ export PYTHONDONTWRITEBYTECODE =
 
 help:
 	@echo "make demo         set up, then the main job on sample data, on embedded Spark"
-	@echo "make test         set up, then all checks and all tests"
+	@echo "make test         set up, then all checks and the tests"
 	@echo "make check        formatters, linters, types, layers"
 	@echo "make unit         the tests that need no Java"
 	@echo "make coverage     lines and branches of the package that the tests reach"

@@ -16,7 +16,7 @@ def modules_after(code):
 
 
 def test_importing_headrace_loads_nothing_heavy():
-    heavy = {"pyspark", "pyarrow", "textual", "fsspec", "numpy", "headrace._native"}
+    heavy = {"pyspark", "pyarrow", "fsspec", "numpy", "headrace._native"}
     assert "headrace" in modules_after("import headrace")
     assert not heavy & modules_after("import headrace")
 
@@ -25,7 +25,7 @@ def test_reading_loads_no_optional_package(tmp_path):
     path = tmp_path / "data.jsonl"
     path.write_bytes(b"1\n")
     code = f"import headrace; assert headrace.open({str(path)!r})[0] == 1"
-    assert not {"pyspark", "pyarrow", "textual", "fsspec"} & modules_after(code)
+    assert not {"pyspark", "pyarrow", "fsspec"} & modules_after(code)
 
 
 def test_the_core_has_no_unsafe_code():
