@@ -396,6 +396,8 @@ impl StreamQuery {
             "count" => Reduction::Count,
             "count_by" => Reduction::CountBy,
             "index_by" => Reduction::IndexBy,
+            "pivot" => Reduction::Pivot,
+            "pivot_cells" => Reduction::PivotCells,
             "sum" => Reduction::Sum,
             "avg" => Reduction::Average,
             "min" => Reduction::Min,

@@ -267,17 +267,17 @@ def slots_of_numbers(step: ast.Method) -> tuple[Slot, ast.Method] | None:
     return slot, replace(step, args=args)
 
 
-def indexed_elements(step: ast.Method) -> ast.Node | None:
-    """Return the values of each element for `index_by`: its key, and itself.
+def last_elements(keys: Sequence[ast.Arg], value: ast.Arg) -> ast.Node | None:
+    """Return the values of each element where the last one of its keys is held.
 
-    None if the key needs more than the element.
+    None if they need more than the element.
     """
     try:
-        (key,) = map(_about_each, step.args)
-    except (_NotCut, ValueError):
+        named = tuple(("", _about_each(key)) for key in keys)
+        last = Slot(SlotShape("last", 1), _about_each(value))
+    except _NotCut:
         return None
-    last = Slot(SlotShape("last", 1), ast.Current())
-    return elements_of(Grouping((("key", key),), ast.ObjectLiteral(())), [last])
+    return elements_of(Grouping(named, ast.ObjectLiteral(())), [last])
 
 
 def elements_of(grouping: Grouping, slots: Sequence[Slot]) -> ast.Node:

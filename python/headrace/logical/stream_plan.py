@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from headrace.logical.steps import JoinKind
 
 Reduction: TypeAlias = Literal[
-    "lines", "collect", "last", "last_from_end", "count", "count_by", "index_by", "sum", "avg", "min",
-    "max", "group", "group_by", "aggregate",
+    "lines", "collect", "last", "last_from_end", "count", "count_by", "index_by", "pivot",
+    "pivot_cells", "sum", "avg", "min", "max", "group", "group_by", "aggregate",
 ]  # fmt: skip
 """Result of the stages: a line of output per element, an array, a number, an object of counts or of
 the last elements, or an array of groups, each an array of its keys and an array of its slots

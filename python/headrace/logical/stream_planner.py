@@ -8,7 +8,7 @@ from headrace.language import ast, traversal
 from headrace.logical.encode.joins import join_call
 from headrace.logical.group_slots import (
     elements_of,
-    indexed_elements,
+    last_elements,
     named_groups,
     slots_of,
     slots_of_numbers,
@@ -47,6 +47,7 @@ from headrace.logical.stream_steps import (
     element_query,
     group_of,
     is_call,
+    is_total_field,
     key_check,
     literal_count,
     longest_option,
@@ -184,7 +185,8 @@ def _plan_steps(steps: _Steps) -> StreamPlan:
     if changed is None or first_write(behind) is not None:
         rest = ast.Path(ast.Root(), tuple(steps))
         return StreamPlan((), "collect", rest=rest, spread=stream_steps(behind))
-    return planner.plan_behind(StreamStage("each", changed), behind)
+    planner.begin(StreamStage("each", changed))
+    return planner.plan(behind)
 
 
 class _Planner:
@@ -199,10 +201,9 @@ class _Planner:
         self._stages: list[Stage] = []
         self._local: list[ast.Step] = []
 
-    def plan_behind(self, stage: Stage, steps: _Steps) -> StreamPlan:
-        """Plan all steps, over the output of a stage."""
+    def begin(self, stage: Stage) -> None:
+        """Begin with a stage, over whose output the steps are planned."""
         self._stages.append(stage)
-        return self.plan(steps)
 
     def plan(self, steps: _Steps) -> StreamPlan:
         """Plan all steps."""
@@ -416,21 +417,30 @@ class _Planner:
         return self._collect([whole, *rest])
 
     def _indexed(self, step: ast.Method, rest: _Steps) -> StreamPlan | None:
-        """Plan `index_by`: only the last element of each key is held."""
-        if step.name != "index_by" or any(map(mentions_root, rest)):
+        """Plan `index_by` and `pivot`: only the last element of each key is held."""
+        if any(map(mentions_root, rest)):
             return None
-        elements = indexed_elements(step)
+        match step.name, step.args:
+            case "index_by", (key,):
+                reduction: Reduction = "index_by"
+                elements = last_elements((key,), ast.Arg(ast.Current()))
+            case "pivot", (*keys, value) if all(map(is_total_field, step.args)):
+                reduction = "pivot" if len(keys) == 1 else "pivot_cells"
+                elements = last_elements(keys, value)
+            case _:
+                return None
         if elements is None:
             return None
         self._local.append(ast.Method("map", (ast.Arg(elements),), span=step.span))
-        return self._of_entries("index_by", rest)
+        return self._of_entries(reduction, rest)
 
     def _of_entries(self, reduction: Reduction, rest: _Steps) -> StreamPlan:
         """Plan a reduction to an object with an entry for each key."""
         further = ast.Path(ast.Root(), tuple(rest)) if rest else None
         spread = bool(rest) and stream_steps(rest)
         plan = replace(self._finish(reduction), rest=further, spread=spread)
-        return replace(plan, merged=_merged_entries((), rest))
+        merged = None if reduction == "pivot_cells" else _merged_entries((), rest)
+        return replace(plan, merged=merged)
 
     def _grouped(self, step: ast.Method, rest: _Steps) -> StreamPlan | None:
         """Plan `group` and `aggregate`: each group is held as its keys and its slots."""
@@ -448,7 +458,7 @@ class _Planner:
         plan = self._in_slots(reduction, step, meant, slots, [*rows, *rest])
         merged = None
         if reduction == "group":
-            merged = _merged(_Planner(row_is_root=False).plan([*rows, *rest]))
+            merged = _merged(_Planner(row_is_root=False), [*rows, *rest])
         return replace(plan, spread=stream_steps([step, *rest]), merged=merged)
 
     def _grouped_by_text(self, step: ast.Method, rest: _Steps) -> StreamPlan | None:
@@ -533,11 +543,24 @@ def _merged_entries(
         each = StreamStage("each", ast.ArrayLiteral((made,)))
         return MergedGroups(StreamPlan((each,), "lines"), "object")
     planner = _Planner(row_is_root=False)
-    return _merged(planner.plan_behind(StreamStage("each", made), behind))
+    planner.begin(StreamStage("each", made))
+    return _merged(planner, behind)
 
 
-def _merged(plan: StreamPlan) -> MergedGroups | None:
-    """Return a plan over groups; None if it needs further sources."""
+def _merged(planner: _Planner, steps: _Steps) -> MergedGroups | None:
+    """Plan steps over merged groups; None if they need further sources.
+
+    A position is taken of all elements before it, whether these are needed or not: an element
+    behind it may fail.
+    """
+    places = [isinstance(step, ast.Index | ast.Slice) for step in steps]
+    end = places.index(True) if True in places else len(steps)
+    plan = planner.plan(steps[:end])
+    if plan.reduction == "lines" and end < len(steps):
+        rest = ast.Path(ast.Root(), tuple(steps[end:]))
+        plan = replace(plan, reduction="collect", rest=rest)
+    elif end < len(steps):
+        return None
     plain = all(isinstance(stage, StreamStage) for stage in plan.stages)
     return MergedGroups(plan, "elements") if plain else None
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from headrace.kernel.values import builtins
 from headrace.language import ast, traversal
 from headrace.logical.shape import stream_steps
 from headrace.logical.steps import ROW_LOCAL
@@ -108,6 +109,17 @@ def negated(argument: ast.Node) -> ast.Node:
     if isinstance(argument, ast.Lambda):
         return replace(argument, body=ast.Not(argument.body))
     return ast.Not(argument)
+
+
+def is_total_field(arg: ast.Arg) -> bool:
+    """Whether an argument is a field of the element, or part of one, and cannot fail."""
+    match arg:
+        case ast.Arg(ast.Name(name), None):
+            return name not in builtins()
+        case ast.Arg(ast.Path(ast.Name() | ast.Current()) as path, None):
+            return cannot_fail(path)
+        case _:
+            return False
 
 
 def key_check(key: ast.Node) -> ast.Node | None:

@@ -41,6 +41,8 @@ _REDUCTIONS = {
     "count": "counted",
     "count_by": "counted by value; each distinct value is held",
     "index_by": "the last one of each key is held",
+    "pivot": "the last value of each key is held",
+    "pivot_cells": "the last value of each row and column is held",
     "sum": "added up, exactly",
     "avg": "averaged, exactly",
     "min": "the smallest is kept",

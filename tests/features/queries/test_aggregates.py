@@ -77,6 +77,13 @@ BY_TEXT = st.one_of(
         st.sampled_from(["keys", "len"]),
     ),
     TEXT_KEYS.map("index_by({})".format),
+    st.builds(
+        "pivot({}, {})".format, TEXT_KEYS, st.sampled_from(["v", "@.j", "v + 1"])
+    ),
+    st.builds("pivot({}, {}, v)".format, TEXT_KEYS, TEXT_KEYS),
+    st.sampled_from(
+        ['pivot("k", "j", "v")', 'pivot("k", v).len()', "pivot(j, k, @.v).keys()"]
+    ),
     st.builds("index_by({}).transform_values(v)".format, TEXT_KEYS),
     st.builds(
         "group_by({}).transform_values({}).values().count()".format, TEXT_KEYS, MADE

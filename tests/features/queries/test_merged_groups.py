@@ -55,6 +55,7 @@ GROUPED = st.one_of(
     ),
     st.builds("count_by({}){}".format, TEXT_KEYS, OBJECT_BEHIND),
     st.builds("index_by({}){}".format, TEXT_KEYS, OBJECT_BEHIND),
+    st.builds("pivot({}, j){}".format, st.sampled_from("kjv"), OBJECT_BEHIND),
     st.builds("group_by({}).{}()".format, TEXT_KEYS, st.sampled_from(["keys", "len"])),
 )
 

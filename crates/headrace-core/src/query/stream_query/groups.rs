@@ -4,7 +4,10 @@
 //! number of groups, and with what slots hold. Where the group is there already, its element
 //! allocates nothing.
 
-use std::hash::{BuildHasher, RandomState};
+use std::{
+    collections::HashMap,
+    hash::{BuildHasher, RandomState},
+};
 
 use bumpalo::Bump;
 use hashbrown::HashTable;
@@ -37,12 +40,16 @@ pub(super) enum Naming {
     Counts,
     /// The same, and the result is an object of the last elements.
     Lasts,
+    /// The text of the only key, whatever its kind; the result is an object of the last elements.
+    Names,
+    /// The texts of two keys, the first with its length; the result is an object of such objects.
+    Cells,
 }
 
 impl Naming {
     /// Whether the result is an object whose values are those of the only slot.
     fn makes_object(self) -> bool {
-        matches!(self, Self::Counts | Self::Lasts)
+        matches!(self, Self::Counts | Self::Lasts | Self::Names | Self::Cells)
     }
 }
 
@@ -86,7 +93,7 @@ impl Groups {
     pub(super) fn new(naming: Naming) -> Self {
         let slots = match naming {
             Naming::Counts => vec![Slot::Count],
-            Naming::Lasts => vec![Slot::Last(1)],
+            Naming::Lasts | Naming::Names | Naming::Cells => vec![Slot::Last(1)],
             Naming::Values | Naming::Texts => Vec::new(),
         };
         Self {
@@ -180,10 +187,15 @@ impl Groups {
             self.place(Kind::Null, |out| {
                 write_keys(keys, out, |key, out| write_json(key, out, arena));
             })
+        } else if let (Naming::Cells, [row, column]) = (self.naming, keys) {
+            write_part(key_of(*row, arena).as_bytes(), &mut self.name);
+            self.name.extend_from_slice(key_of(*column, arena).as_bytes());
+            self.place(Kind::Null, |_| {})
         } else {
             let key = keys.first().copied().unwrap_or(Value::Null);
             self.name.extend_from_slice(key_of(key, arena).as_bytes());
-            self.place(key.kind(), |_| {})
+            let kind = if self.naming == Naming::Names { Kind::Null } else { key.kind() };
+            self.place(kind, |_| {})
         };
         self.came += 1;
         let first = place * self.slots.len();
@@ -248,6 +260,9 @@ impl Groups {
         if let Some(Colliding { name, kinds: (one, other), .. }) = &self.colliding {
             return Err(numbers::colliding(&String::from_utf8_lossy(name), *one, *other));
         }
+        if self.naming == Naming::Cells {
+            return self.into_rows();
+        }
         let makes_object = self.naming.makes_object();
         let mut out = vec![if makes_object { b'{' } else { b'[' }];
         let mut states = self.states.into_iter();
@@ -265,6 +280,37 @@ impl Groups {
             write_states(states.by_ref().take(self.slots.len()), &mut out)?;
         }
         out.push(if makes_object { b'}' } else { b']' });
+        Ok(out)
+    }
+
+    /// An object of the objects that cells are, by the rows and the columns in their names.
+    fn into_rows(self) -> Result<Vec<u8>, Fault> {
+        let mut places = HashMap::new();
+        let mut rows: Vec<(&[u8], Vec<u8>)> = Vec::new();
+        for (group, state) in self.found.iter().zip(self.states) {
+            let mut column = group.name(&self.texts);
+            let row = part_of(&mut column).unwrap_or_default();
+            let place = *places.entry(row).or_insert(rows.len());
+            if place == rows.len() {
+                rows.push((row, Vec::new()));
+            }
+            let cells = &mut rows[place].1;
+            cells.push(if cells.is_empty() { b'{' } else { b',' });
+            write_string(&String::from_utf8_lossy(column), cells);
+            cells.push(b':');
+            write_only(Some(state), cells)?;
+        }
+        let mut out = vec![b'{'];
+        for (at, (row, cells)) in rows.into_iter().enumerate() {
+            if at > 0 {
+                out.push(b',');
+            }
+            write_string(&String::from_utf8_lossy(row), &mut out);
+            out.push(b':');
+            out.extend_from_slice(&cells);
+            out.push(b'}');
+        }
+        out.push(b'}');
         Ok(out)
     }
 

@@ -58,6 +58,10 @@ pub enum Reduction {
     /// The last one of each key, as an object; an element is an array of two arrays, of its key
     /// and of what is held of it.
     IndexBy,
+    /// The same by the text of a key, whatever its kind.
+    Pivot,
+    /// The same by the texts of two keys, as an object of objects.
+    PivotCells,
     /// The total of the numbers among them.
     Sum,
     /// The mean.
@@ -166,6 +170,8 @@ impl StreamQuery {
             Reduction::GroupBy => groups(Naming::Texts),
             Reduction::CountBy => groups(Naming::Counts),
             Reduction::IndexBy => groups(Naming::Lasts),
+            Reduction::PivotCells => groups(Naming::Cells),
+            Reduction::Pivot => groups(Naming::Names),
             Reduction::Collect(limit) => State::One(Accumulator::first(limit)),
             Reduction::Last(limit) => State::One(Accumulator::last(limit)),
             Reduction::Count => State::One(Accumulator::Count(0)),
@@ -216,7 +222,8 @@ impl StreamQuery {
         if let State::Groups(groups) = &mut self.state
             && self.reduction != Reduction::CountBy
         {
-            if self.reduction != Reduction::IndexBy {
+            let lasts = [Reduction::IndexBy, Reduction::Pivot, Reduction::PivotCells];
+            if !lasts.contains(&self.reduction) {
                 groups.reduce(slots);
             }
             if self.reduction == Reduction::Aggregate {

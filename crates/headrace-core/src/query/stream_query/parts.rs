@@ -314,6 +314,31 @@ mod tests {
     }
 
     #[test]
+    fn the_last_of_each_cell_is_that_of_all_rows() {
+        let rows = [
+            r#"[["b", 1],[1]]"#,
+            r#"[["a", null],[{"x": 1.50}]]"#,
+            r#"[["b", "1"],[[2]]]"#,
+            r#"[["b", 2],[3]]"#,
+            r#"[["", "b"],[4]]"#,
+        ];
+        let cells = r#"{"b":{"1":[2],"2":3},"a":{"null":{"x":1.50}},"":{"b":4}}"#;
+        for (reduction, expected) in
+            [(Reduction::PivotCells, cells), (Reduction::Pivot, r#"{"b":3,"a":{"x":1.50},"":4}"#)]
+        {
+            for cut in 0..=rows.len() {
+                let mut merged = run(reduction, &[]);
+                for rows in [&rows[..cut], &rows[cut..]] {
+                    merged.merge(&run(reduction, rows).into_part()).unwrap();
+                }
+                let json = String::from_utf8(merged.finish().unwrap()).unwrap();
+                assert_eq!(json, expected, "{reduction:?} cut at {cut}");
+            }
+        }
+        assert_eq!(run(Reduction::PivotCells, &[]).finish().unwrap(), b"{}");
+    }
+
+    #[test]
     fn an_aggregate_of_no_elements_has_a_group() {
         let none = in_groups(Reduction::Aggregate, &[]);
         let mut merged = in_groups(Reduction::Aggregate, &[]);

@@ -56,9 +56,10 @@ def lines_of_groups(
 ) -> Iterator[bytes]:
     """Yield the lines of the groups of a plan, which take `size` bytes in all tasks."""
     assert plan.merged is not None
+    behind = plan.merged.behind
     if plan.merged.gives == "object":
         yield from as_object(_merged_texts(spark, plan, size))
-    elif _gives_lines(plan):
+    elif plan.spread and behind.reduction == "lines" and are_local(behind.stages):
         texts = _merged_texts(spark, plan, size)
         wanted = texts if form.nulls else map(without_nulls, texts)
         yield from first_lines(wanted, form.limit)
@@ -77,8 +78,7 @@ def value_of_groups(spark: SparkRun, plan: StreamPlan, size: int) -> bytes:
     try:
         return _reduced(spark, left, texts)
     except QueryFailedError as error:
-        _raise_in_place(spark, plan, size)
-        raise error from None
+        return _value_of_all(spark, plan, size, error)
 
 
 def _reduced(spark: SparkRun, plan: StreamPlan, texts: Iterator[bytes]) -> bytes:
@@ -98,25 +98,28 @@ def _reduced(spark: SparkRun, plan: StreamPlan, texts: Iterator[bytes]) -> bytes
     return run.finish([plan], [query])[0]
 
 
-def _raise_in_place(spark: SparkRun, plan: StreamPlan, size: int) -> None:
-    """Raise the error of a query about groups as one process does, if memory holds all groups.
+def _value_of_all(
+    spark: SparkRun, plan: StreamPlan, size: int, failed: QueryFailedError
+) -> bytes:
+    """Return the answer of a query about groups as one process does, where one of them has failed.
 
-    The place in the query that an error names depends on how the query is cut.
+    It may not need that group; and the place in the query that its error names depends on how the
+    query is cut. If memory does not hold all groups, the query has `failed`.
     """
     if plan.rest is None:
-        return
+        raise failed
     run = spark.run
     most = run.options.max_memory
     try:
         lines = _joined(_merged_texts(spark, plan, size, whole=True), most)
     except MemoryExceededError:
-        return
+        raise failed from None
     groups = b"[%s]" % lines.replace(b"\n", b",")
-    if plan.reduction in ("count_by", "index_by"):
+    if plan.reduction in ("count_by", "index_by", "pivot"):
         pairs = ast.Path(ast.Root(), (ast.Method("from_pairs"),))
         made = Program(plan.query, compile_query(plan.query, pairs))
         groups = made.evaluate(groups, DEEPEST)
-    run.of_reduced(plan, plan.rest, groups)
+    return run.of_reduced(plan, plan.rest, groups)
 
 
 def _joined(texts: Iterator[bytes], max_memory: int) -> bytes:
@@ -140,19 +143,11 @@ def _merged_texts(
         tuple(stage.code for stage in stages if stage.code is not None),
         partitions_of(spark, size),
         one_object=is_object,
-        fails_first=is_object or _gives_lines(plan),
     )
     for _task, chunk in run_shuffle(spark, group_query(spark, plan), shuffle):
         if chunk.failure is not None:
             raise chunk.failure
         yield chunk.lines
-
-
-def _gives_lines(plan: StreamPlan) -> bool:
-    """Whether the elements that tasks make of merged groups are the lines of output."""
-    assert plan.merged is not None
-    behind = plan.merged.behind
-    return plan.spread and behind.reduction == "lines" and are_local(behind.stages)
 
 
 def _of_tasks(behind: StreamPlan) -> list[PlainStage]:

@@ -106,14 +106,12 @@ class MergeShuffle:
     """Groups of tasks merged by their names, in the order in which these first come.
 
     A merged group goes through `stages`, which are local to it. With `one_object`, its elements
-    are objects of one entry, which are put together. With `fails_first`, all elements are the
-    answer, so the first that fails comes before all others.
+    are objects of one entry, which are put together. The first failure comes before all elements.
     """
 
     stages: tuple[bytes, ...]
     buckets: int
     one_object: bool
-    fails_first: bool
 
 
 Shuffle: TypeAlias = (

@@ -184,14 +184,13 @@ class GroupMerger:
             )
             failed = self._run.of_rest(self._plan, error)
             pieces.append(_failed(2, firsts[refused.row], failed))
-        stage = 3 if self._shuffle.fails_first else 2
         one_object = self._shuffle.one_object
         positions = memoryview(made.positions).cast("i")
         for at, (position, line) in enumerate(
             zip(positions, _split(made.lines), strict=True)
         ):
             text = b"," + line[1:-1] if one_object else line + b"\n"
-            pieces.append(Piece(stage, *_placed(firsts[position]), at, text))
+            pieces.append(Piece(3, *_placed(firsts[position]), at, text))
         return pieces
 
 

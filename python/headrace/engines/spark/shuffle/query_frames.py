@@ -261,20 +261,11 @@ def merge_groups(
 def chunks_of_pieces(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Put pieces of groups into chunks, in their order; a failure has its own chunk."""
     for batch in batches:
-        failures = batch.column("failure")
-        start = 0
-        for at in pc.indices_nonzero(failures.is_valid()).to_pylist():
-            yield from _lines(batch.slice(start, at - start))
-            failure = pickle.loads(failures[at].as_py())
-            yield _chunk(0, Chunk(0, 0, failure=failure))
-            start = at + 1
-        yield from _lines(batch.slice(start))
-
-
-def _lines(pieces: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    lines = b"".join(pieces.column("text").to_pylist())
-    if lines:
-        yield _chunk(0, Chunk(0, 0, lines=lines))
+        lines = b"".join(batch.column("text").to_pylist())
+        for failure in batch.column("failure").drop_null().to_pylist():
+            yield _chunk(0, Chunk(0, 0, failure=pickle.loads(failure)))
+        if lines:
+            yield _chunk(0, Chunk(0, 0, lines=lines))
 
 
 def chunks_of_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
