@@ -30,6 +30,7 @@ def answer(query):
         ("[{x, k} for x in xs if x == 1]", [{"x": 1, "k": 10}]),
         ("xs.map(x => len()) == [4, 4, 4]", True),
         ("us.map(u => u.k + k)", [11, 12]),
+        ("match k with {n: number -> xs.map(x => n), _ -> 0}", [10, 10, 10]),
         ("xs.fold(0, (total, x) => total + x * k)", 60),
         # In an argument without a parameter, ``@`` is the element, also in nested expressions.
         ("us.map(xs.map(x => x * k))", [[1, 2], [10]]),

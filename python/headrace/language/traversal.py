@@ -54,7 +54,7 @@ def names_given(node: ast.Located) -> Iterator[str]:
     while waiting:
         thing = waiting.pop()
         match thing:
-            case ast.Variable(name) | ast.Capture(name):
+            case ast.Variable(name) | ast.Capture(name) | ast.OfKind(_, str(name)):
                 yield name
             case ast.Items(names, rest) | ast.Fields(names, rest):
                 yield from names
