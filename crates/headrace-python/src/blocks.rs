@@ -12,7 +12,7 @@ use pyo3::{exceptions::PyValueError, prelude::*, types::PyBytes};
 
 use crate::{
     error::to_python,
-    index::RowIndex,
+    row_index::RowIndex,
     source::{Decoding, File},
 };
 

@@ -8,7 +8,7 @@ use crate::{
     graph::direction_of,
     graph_columns::{LargeTexts, bytes, texts},
     key_index::KeyScan,
-    stream::RowStream,
+    row_stream::RowStream,
 };
 
 /// How many rows are read under one lock.

@@ -26,12 +26,12 @@ use pyo3::{
 use crate::{
     error::{KernelError, to_python},
     key_index::{KeyIndex, KeyScan},
+    row_stream::RowStream,
     sealed_index::{
         Collected, PyLines, PyMadeOf, ROWS_AT_ONCE, SealedIndex, open_base_delta, open_empty,
     },
     signals,
     source::File,
-    stream::RowStream,
 };
 
 /// The fields of an edge; see `headrace.kernel.graph.EdgeFields`.

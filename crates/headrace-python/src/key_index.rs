@@ -23,12 +23,12 @@ use pyo3::{
 use crate::{
     batch::RowBatch,
     error::{KernelError, to_python},
+    row_stream::RowStream,
     sealed_index::{
         Collected, PyLines, PyMadeOf, ROWS_AT_ONCE, SealedIndex, open_base_delta, open_empty,
     },
     signals,
     source::File,
-    stream::RowStream,
 };
 
 /// A key to be looked up.

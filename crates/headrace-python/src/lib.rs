@@ -19,19 +19,19 @@ mod edge_scan;
 mod error;
 mod graph;
 mod graph_columns;
-mod index;
 mod join;
 mod key_index;
 mod keyed;
 mod log;
 mod packer;
 mod query;
+mod row_index;
+mod row_stream;
 mod sealed_index;
 mod shuffle_packets;
 mod signals;
 mod source;
 mod stage;
-mod stream;
 mod tally;
 mod values;
 
@@ -72,8 +72,6 @@ mod _native {
         GraphColumns, LargeTexts, ReachedColumns, graph_columns, reached_columns,
     };
     #[pymodule_export]
-    use crate::index::{IndexBuild, RowIndex, SidecarSource, reach_back};
-    #[pymodule_export]
     use crate::join::RowJoin;
     #[pymodule_export]
     use crate::key_index::{
@@ -94,6 +92,10 @@ mod _native {
         format_problem, unknown_group, wrong_literal,
     };
     #[pymodule_export]
+    use crate::row_index::{IndexBuild, RowIndex, SidecarSource, reach_back};
+    #[pymodule_export]
+    use crate::row_stream::{RowStream, count_rows};
+    #[pymodule_export]
     use crate::sealed_index::{SealedIndex, hash_all, hash_blocks};
     #[pymodule_export]
     use crate::shuffle_packets::KeyPackets;
@@ -103,8 +105,6 @@ mod _native {
     use crate::source::{Decoded, File, Reader, codecs, foreign_format, sniff};
     #[pymodule_export]
     use crate::stage::{JoinTable, Stage};
-    #[pymodule_export]
-    use crate::stream::{RowStream, count_rows};
     #[pymodule_export]
     use crate::tally::Tally;
     #[pymodule_export]

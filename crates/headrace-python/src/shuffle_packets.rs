@@ -5,7 +5,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use headrace_core::keys;
 use pyo3::{prelude::*, types::PyBytes};
 
-use crate::{error::to_python, key_index::KeyScan, sealed_index::ROWS_AT_ONCE, stream::RowStream};
+use crate::{
+    error::to_python, key_index::KeyScan, row_stream::RowStream, sealed_index::ROWS_AT_ONCE,
+};
 
 /// Takes keys and where their rows begin, and gives them out by segments of an index.
 #[pyclass(frozen, module = "headrace._native")]

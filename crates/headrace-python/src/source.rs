@@ -13,7 +13,7 @@ use headrace_core::{
     decode::{self, DecodeLimits},
     foreign,
     input::{DataFile, RangeReader, ReadAt, Stat},
-    log::{CheckedFile, CheckedRead, Place, SegmentEntries},
+    log::{CheckedRead, CheckedSegment, Place, SegmentEntries},
     rows::checkpoint_file::Fingerprint,
 };
 use pyo3::{
@@ -150,7 +150,7 @@ impl File {
         let entries = py.detach(|| SegmentEntries::open(index, begin, rows)).map_err(to_python)?;
         let (entries, file) = (Arc::new(entries), Arc::clone(&self.data));
         let data = if positions {
-            Arc::new(DataFile::new(CheckedFile::new(Arc::clone(&file), Arc::clone(&entries))))
+            Arc::new(DataFile::new(CheckedSegment::new(Arc::clone(&file), Arc::clone(&entries))))
         } else {
             Arc::clone(&file)
         };

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use headrace_core::{json::Limits, tally};
 use pyo3::prelude::*;
 
-use crate::{batch::RowBatch, error::to_python, stream::RowStream};
+use crate::{batch::RowBatch, error::to_python, row_stream::RowStream};
 
 /// How many rows are looked at before the lock is given up.
 const ROWS_AT_ONCE: usize = 4096;

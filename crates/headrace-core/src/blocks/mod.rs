@@ -17,17 +17,17 @@ pub mod member;
 mod pack;
 #[cfg(test)]
 mod pack_tests;
-mod place;
 mod read;
 pub mod seek_table;
+mod shard_files;
 mod table;
 mod workers;
 
 pub use ahead::Ahead;
 pub use encode::Settings;
 pub use pack::{Cause, Packer, Refusal, Sizes};
-pub use place::{Piece, Shard};
 pub use read::BlockFile;
+pub use shard_files::{Piece, Shard};
 pub use table::{BlockTable, Coding};
 
 /// Where one block is, and what is in it.

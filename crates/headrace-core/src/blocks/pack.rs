@@ -16,7 +16,7 @@ use memchr::{memchr, memchr_iter, memrchr};
 use crate::{
     blocks::{
         encode::{BlockEncoder, BlockFormat, Settings},
-        place::{Content, Placing},
+        shard_files::{Content, Placing},
         table::MAX_RAW_LEN,
         workers::Workers,
     },
@@ -25,7 +25,7 @@ use crate::{
     rows::RowBatch,
 };
 
-pub(crate) use crate::blocks::place::Piece;
+pub(crate) use crate::blocks::shard_files::Piece;
 
 /// How large blocks and shards may be.
 #[derive(Clone, Copy, Debug)]

@@ -12,7 +12,7 @@ use crate::{
     input::DataFile,
     keys::hash,
     sealed::{
-        HEADER_BYTES, IndexFile, Sealed, SourceMark, checked::Forward, contradiction,
+        HEADER_BYTES, IndexFile, Sealed, SourceMark, checksum_tree::Forward, contradiction,
         hash_search::HashSearch, unusable,
     },
 };

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     Result,
     keys::{Runs, runs::in_order},
-    sealed::{BaseDelta, IndexFile, Lines, MadeOf, Part, id_text, trailer, unusable},
+    sealed::{BaseDelta, IndexFile, Lines, MadeOf, TableWriter, id_text, trailer, unusable},
 };
 
 /// Records between two questions whether to go on.
@@ -262,12 +262,12 @@ impl Edges {
 
     /// Write all tables, and return where they end; `None` if `go_on` returns false.
     fn write(&self, out: &File, tables: &Tables, go_on: &dyn Fn() -> bool) -> Result<Option<u64>> {
-        let mut entries = Part::at(out, tables.nodes);
-        let mut pool = Part::at(out, tables.pool());
-        let mut outgoing = Run::new(Part::at(out, tables.edges), self.out.in_order()?, 0);
+        let mut entries = TableWriter::at(out, tables.nodes);
+        let mut pool = TableWriter::at(out, tables.pool());
+        let mut outgoing = Run::new(TableWriter::at(out, tables.edges), self.out.in_order()?, 0);
         let begins = tables.edges + tables.edge_count * tables.edge_bytes();
         let mut incoming =
-            Run::new(Part::at(out, begins), self.incoming.in_order()?, tables.edge_count);
+            Run::new(TableWriter::at(out, begins), self.incoming.in_order()?, tables.edge_count);
         let mut id_offset = 0;
         let mut texts = in_order(&self.node_runs)?;
         let mut node = 0;
@@ -290,15 +290,15 @@ impl Edges {
                 return Ok(None);
             }
         }
-        for mut part in [entries, pool, outgoing.part, incoming.part] {
-            part.flush()?;
+        for mut table in [entries, pool, outgoing.table, incoming.table] {
+            table.flush()?;
         }
         self.write_predicates(out, tables).map(Some)
     }
 
     fn write_predicates(&self, out: &File, tables: &Tables) -> Result<u64> {
-        let mut entries = Part::at(out, tables.predicates);
-        let mut pool = Part::at(out, tables.predicate_pool());
+        let mut entries = TableWriter::at(out, tables.predicates);
+        let mut pool = TableWriter::at(out, tables.predicate_pool());
         let mut offset = 0;
         let mut texts = in_order(&self.predicate_runs)?;
         while let Some((record, same)) = texts.next()? {
@@ -367,14 +367,14 @@ fn taken(notes: &mut InOrder<'_>, code: u64, count: usize) -> Result<Vec<u32>> {
 
 /// Writes edges that are in the order of nodes.
 struct Run<'a> {
-    part: Part<'a>,
+    table: TableWriter<'a>,
     edges: InOrder<'a>,
     next: u64,
 }
 
 impl<'a> Run<'a> {
-    fn new(part: Part<'a>, edges: InOrder<'a>, next: u64) -> Self {
-        Self { part, edges, next }
+    fn new(table: TableWriter<'a>, edges: InOrder<'a>, next: u64) -> Self {
+        Self { table, edges, next }
     }
 
     /// Write those of a node.
@@ -388,7 +388,7 @@ impl<'a> Run<'a> {
             let [predicate, node] = [rest >> u32::BITS, rest & u64::from(u32::MAX)]
                 .map(|half| u32::try_from(half).unwrap_or(u32::MAX));
             let entry = EdgeEntry { predicate, node, offset };
-            self.part.push(entry.encode(tables).bytes())?;
+            self.table.push(entry.encode(tables).bytes())?;
             self.next += 1;
         }
         let count = u32::try_from(self.next - first).unwrap_or(u32::MAX);

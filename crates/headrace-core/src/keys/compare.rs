@@ -4,7 +4,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::{
     Continued, Runs,
-    continued::Table,
+    continued_index::Table,
     layout::FINGERPRINT_BITS,
     runs::{ALL_BITS, Merge, merged},
     write::mask_of,

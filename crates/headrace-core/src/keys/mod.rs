@@ -10,7 +10,7 @@
 
 mod candidates;
 mod compare;
-mod continued;
+mod continued_index;
 mod fields;
 mod index;
 pub mod join;
@@ -31,7 +31,7 @@ mod write;
 mod write_compact;
 
 pub use candidates::Candidates;
-pub use continued::Continued;
+pub use continued_index::Continued;
 pub use fields::{KeyFields, KeyReader, NoKey, Read};
 pub use index::KeyIndex;
 pub use meta::Meta;

@@ -7,7 +7,7 @@ use std::{fs::File, os::unix::fs::FileExt, path::PathBuf};
 
 use super::{
     KeyFields, Meta,
-    continued::{Continued, Table},
+    continued_index::{Continued, Table},
     layout::{Compact, Entry, FINGERPRINT_BITS, Header, Tables, Texts},
     meta::{KNOWN_KEY, NEW_KEY},
     runs::{ALL_BITS, Merge, Record, Runs, merged},
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     Result,
-    sealed::{Lines, MadeOf, Part, trailer},
+    sealed::{Lines, MadeOf, TableWriter, trailer},
 };
 
 /// Records between two questions whether to go on.
@@ -316,9 +316,9 @@ fn write_texts(
     go_on: &dyn Fn() -> bool,
 ) -> Result<Option<u64>> {
     let pool_begins = texts.entries + keys * super::layout::ENTRY_BYTES;
-    let mut entries = Part::at(out, texts.entries);
-    let mut pool = Part::at(out, pool_begins);
-    let mut postings = Part::at(out, texts.postings);
+    let mut entries = TableWriter::at(out, texts.entries);
+    let mut pool = TableWriter::at(out, pool_begins);
+    let mut postings = TableWriter::at(out, texts.postings);
     let (mut entry, mut key_offset, mut first) = (None::<Entry>, 0_u32, 0_u32);
     // The survey has seen that all numbers have room.
     let done = each(merge, go_on, |record, same| {

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     Result,
-    sealed::{Part, unusable},
+    sealed::{TableWriter, unusable},
 };
 
 /// Postings with one fingerprint that are held in memory.
@@ -29,8 +29,8 @@ pub(super) fn write_compact(
 ) -> Result<Option<u64>> {
     let mut tables = Writer {
         compact,
-        directory: Part::at(out, compact.directory),
-        postings: Bits { part: Part::at(out, compact.postings), held: 0, count: 0 },
+        directory: TableWriter::at(out, compact.directory),
+        postings: Bits { table: TableWriter::at(out, compact.postings), held: 0, count: 0 },
         begun: 0,
         number: 0,
     };
@@ -91,7 +91,7 @@ impl Equal {
 /// Writes directory and postings.
 struct Writer<'f> {
     compact: Compact,
-    directory: Part<'f>,
+    directory: TableWriter<'f>,
     postings: Bits<'f>,
     /// Buckets that have a number in the directory.
     begun: u64,
@@ -126,7 +126,7 @@ impl Writer<'_> {
 
 /// Writes numbers of any width.
 struct Bits<'f> {
-    part: Part<'f>,
+    table: TableWriter<'f>,
     held: u128,
     count: u32,
 }
@@ -137,7 +137,7 @@ impl Bits<'_> {
         self.held |= number << self.count;
         self.count += bits;
         let whole = self.count / 8;
-        self.part.push(&self.held.to_le_bytes()[..whole as usize])?;
+        self.table.push(&self.held.to_le_bytes()[..whole as usize])?;
         self.held >>= whole * 8;
         self.count %= 8;
         Ok(())
@@ -145,9 +145,9 @@ impl Bits<'_> {
 
     fn end(mut self) -> Result<()> {
         if self.count > 0 {
-            self.part.push(&self.held.to_le_bytes()[..1])?;
+            self.table.push(&self.held.to_le_bytes()[..1])?;
         }
-        self.part.push(&[0; PADDING])?;
-        self.part.flush()
+        self.table.push(&[0; PADDING])?;
+        self.table.flush()
     }
 }

@@ -4,11 +4,11 @@
 //! in the arena of that row. Whatever runs queries, per row, over the stream of all
 //! rows, backwards or on a cluster, runs this.
 
+mod approx_distinct;
 mod best;
 mod builtins;
 mod deep;
 mod demand;
-mod distinct;
 mod fault;
 mod format_spec;
 mod frame;
@@ -32,8 +32,8 @@ mod strings;
 mod sum;
 mod zip;
 
+pub use approx_distinct::Distinct;
 pub use builtins::{BUILTINS, Builtin, Parameter, check_literal, unknown_group};
-pub use distinct::Distinct;
 pub use fault::Fault;
 pub use format_spec::FormatSpec;
 pub use frame::{Frame, NullPayload};

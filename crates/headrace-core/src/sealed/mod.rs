@@ -5,20 +5,20 @@
 //! the [`trailer`], the [`checked`] reading of blocks, and the comparison with the source.
 
 mod base_delta;
-pub(crate) mod checked;
+pub(crate) mod checksum_tree;
 pub(crate) mod hash_search;
 mod made_of;
-mod part;
 mod source_hashes;
+mod table_writer;
 #[cfg(test)]
 pub(crate) mod testing;
 pub(crate) mod trailer;
 
 pub use base_delta::{AnyBaseDelta, BaseDelta, IndexFile};
-pub use checked::{tables_length, write_tables};
+pub use checksum_tree::{tables_length, write_tables};
 pub use made_of::MadeOf;
-pub(crate) use part::Part;
 pub use source_hashes::{Fit, hash_all, hash_blocks};
+pub(crate) use table_writer::TableWriter;
 pub use trailer::{About, FOOTER_BYTES, Lines, SourceHashes, SourceMark};
 pub(crate) use trailer::{Sealed, contradiction, id_text};
 

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | sections | each at a multiple of 8: `META`, one JSON object, see [`About`]; `BLKH`, hashes of the source, see [`SourceHashes`] |
 //! | directory | 24 bytes for each section: its tag (4 bytes), 0 (u32), its offset (u64), its length (u64) |
-//! | checksums | of the *body*, which is all before them: header, tables, sections and directory; see [`checked`](super::checked) |
+//! | checksums | of the *body*, which is all before them: header, tables, sections and directory; see [`checksum_tree`](super::checksum_tree) |
 //! | footer | 48 bytes |
 //!
 //! The footer, at the very end, little endian:
@@ -30,7 +30,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::{
     HEADER_BYTES, MadeOf, aligned,
-    checked::{CheckedFile, tables_length, write_tables},
+    checksum_tree::{CheckedFile, tables_length, write_tables},
     chunk, unusable,
 };
 use crate::{Error, Result, input::DataFile};

@@ -6,7 +6,7 @@
 //! memory: they are read each time.
 
 use super::{
-    form::Writer,
+    joined_row::Writer,
     table::{KeyId, KeySpan, RowId, Table},
     write_kinds,
 };

@@ -5,17 +5,17 @@
 //! byte: a key is the text that an index knows, and the rows of one key come in the order of
 //! the file.
 
-mod form;
 mod indexed;
+mod joined_row;
 mod members;
 mod table;
 
-pub use form::{Clash, Form};
 pub use indexed::Access;
+pub use joined_row::{Clash, Form};
 
 use self::{
-    form::Writer,
     indexed::{Indexed, Rows},
+    joined_row::Writer,
     table::{KeyId, KeySpan, RowId, Table},
 };
 use super::{Found, KeyFields, KeyReader, KeyScan, Read, hash};

@@ -61,7 +61,7 @@ fn by_position(
     piece: usize,
 ) -> (Vec<u8>, Option<Error>) {
     let file = Arc::new(DataFile::new(data.to_vec()));
-    let checked = DataFile::new(CheckedFile::new(file, Arc::clone(entries)));
+    let checked = DataFile::new(CheckedSegment::new(file, Arc::clone(entries)));
     let (mut read, mut buffer) = (Vec::new(), vec![0; piece]);
     loop {
         match checked.read_at(&mut buffer, offset + read.len() as u64) {

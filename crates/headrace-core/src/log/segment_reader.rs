@@ -1,6 +1,6 @@
 //! Lines of a segment, compared with their entries as they are read.
 //!
-//! [`CheckedFile`] reads at any position, [`CheckedRead`] in order. Neither gives out the newline of
+//! [`CheckedSegment`] reads at any position, [`CheckedRead`] in order. Neither gives out the newline of
 //! a line that differs from its checksum, nor a newline inside a line. So no reader that splits rows
 //! at newlines gets a row that was not written.
 
@@ -135,13 +135,13 @@ struct Kept {
 }
 
 /// A file of lines, read at any position.
-pub struct CheckedFile {
+pub struct CheckedSegment {
     file: Arc<DataFile>,
     entries: Arc<SegmentEntries>,
     kept: Mutex<Option<Arc<Kept>>>,
 }
 
-impl CheckedFile {
+impl CheckedSegment {
     /// `file`, whose lines have `entries`.
     pub fn new(file: Arc<DataFile>, entries: Arc<SegmentEntries>) -> Self {
         Self { file, entries, kept: Mutex::default() }
@@ -192,7 +192,7 @@ impl CheckedFile {
     }
 }
 
-impl ReadAt for CheckedFile {
+impl ReadAt for CheckedSegment {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         if offset >= self.entries.size || buffer.is_empty() {
             return Ok(0);

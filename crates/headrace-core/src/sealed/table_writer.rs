@@ -6,14 +6,14 @@ use crate::Result;
 
 const WRITE_BYTES: usize = 256 * 1024;
 
-/// Writes one part of the file after the other.
-pub(crate) struct Part<'f> {
+/// Writes one table, from a byte of the file on.
+pub(crate) struct TableWriter<'f> {
     file: &'f File,
     at: u64,
     buffer: Vec<u8>,
 }
 
-impl<'f> Part<'f> {
+impl<'f> TableWriter<'f> {
     pub(crate) fn at(file: &'f File, at: u64) -> Self {
         Self { file, at, buffer: Vec::new() }
     }
