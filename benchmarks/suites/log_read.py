@@ -161,7 +161,7 @@ def merged(pieces: Iterable[bytes]) -> Outcome:
 def headrace_replay(directory: str) -> Outcome:
     """Merge the lines of logs by their times, as ``headrace log replay`` does."""
     from headrace.store.files.units import Between
-    from headrace.store.log.read.partitions import find_partitions
+    from headrace.store.log.read.find_partitions import find_partitions
     from headrace.store.log.read.replay import Player, ReplayRange
 
     player = Player(ReplayRange(find_partitions([directory]), Between()))

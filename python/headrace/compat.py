@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from headrace.kernel.graph import GraphWritten
     from headrace.kernel.key_index import Written
     from headrace.store.files.source import OneSource, SourceSpec
-    from headrace.store.index.target import Indexed
+    from headrace.store.index.subject import Indexed
     from headrace.store.shards.metadata import Metadata
 
     Path = str | os.PathLike[str]

@@ -9,7 +9,7 @@ import headrace
 from headrace.api import options as families
 from headrace.api.formats import FORMATS
 from headrace.api.graph.graph import Graph
-from headrace.api.graph.spark import SparkGraph
+from headrace.api.graph.spark_graph import SparkGraph
 from headrace.api.log.replay import Replay
 from headrace.api.open import open as open_dataset
 from headrace.api.recompress import recompress

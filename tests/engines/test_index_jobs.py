@@ -18,7 +18,7 @@ from headrace.errors import (
     UsageError,
 )
 from headrace.kernel.graph import EdgeFields
-from headrace.store.index.file import writing
+from headrace.store.index.stored_index import writing
 from tests.reference.index_jobs import build_by_tasks, done_twice, leftovers
 
 ROWS = b"".join(b'{"k":%d,"t":%d}\n' % (n, n % 7) for n in range(500))

@@ -8,7 +8,7 @@ import headrace
 from headrace.errors import HeadraceWarning, KeyIndexError
 from headrace.physical.explain import explain
 from headrace.store.index import key_scan
-from headrace.store.index.file import Freshness
+from headrace.store.index.stored_index import Freshness
 
 ROWS = b"".join(b'{"id":%d,"city":"c%d","n":%d}\n' % (n, n % 7, n) for n in range(200))
 

@@ -16,7 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import headrace
-from headrace.engines.spark.shuffle.pipeline import MoveResult
+from headrace.engines.spark.shuffle.row_moves import MoveResult
 from headrace.pipeline import Dedupe, Pipeline, Source, Transform, Validate
 from headrace.pipeline.plan.passes import passes
 from headrace.pipeline.run import job as jobs

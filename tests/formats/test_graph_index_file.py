@@ -9,7 +9,7 @@ import headrace
 from headrace.engines.index.kinds import GraphBuild
 from headrace.engines.local.index_build import build
 from headrace.kernel.graph import EdgeFields
-from headrace.store.index.target import one_source
+from headrace.store.index.subject import one_source
 from tests.reference.jnxg_v1 import REVERSE, Graph
 from tests.reference.slow_graph import edges_in
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.engines.query.options import QueryOptions
-from headrace.engines.rows import steps as row_steps
-from headrace.engines.rows.steps import (
+from headrace.engines.rows import row_steps
+from headrace.engines.rows.row_steps import (
     Check,
     Condition,
     QueryStep,

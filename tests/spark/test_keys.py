@@ -11,7 +11,7 @@ from headrace.engines.spark.source.options import read_options
 from headrace.engines.spark.source.partitions import plan
 from headrace.errors import HeadraceWarning, UsageError
 from headrace.store.files.opened import OpenedFile
-from headrace.store.index.target import subject_of
+from headrace.store.index.subject import subject_of
 from tests.reference.shard_sets import write
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def count(dataset: Dataset[Any], progress: Progress, options: EngineOptions) -> int:
     """Count the rows of a data set."""
     if _is_on_spark(options):
-        from headrace.api.spark import count_with_spark
+        from headrace.api.spark_engine import count_with_spark
 
         return count_with_spark(dataset.files(), options, progress)
     size = total_size(dataset.sources)
@@ -79,7 +79,7 @@ def _is_on_spark(options: EngineOptions) -> bool:
 def _on_spark(
     dataset: Dataset[Any], progress: Progress, options: EngineOptions
 ) -> Stats:
-    from headrace.api.spark import stats_with_spark
+    from headrace.api.spark_engine import stats_with_spark
     from headrace.engines.rows.count import Tallying
 
     reading = dataset.row_options

@@ -425,7 +425,7 @@ class Dataset(Closing, Sequence[T_co]):
         if on is None:
             return super().index(*value)
         from headrace.api.index.key_upkeep import build_each
-        from headrace.store.index.target import set_of
+        from headrace.store.index.subject import set_of
 
         options.setdefault("index_dir", self.row_options.keeping.directory)
         shards = set_of(self.sources)
@@ -464,7 +464,7 @@ class Dataset(Closing, Sequence[T_co]):
     def _key_indexes(self, on: str | Sequence[str]) -> list[KeyIndex]:
         from headrace.api.index.key import KeyIndex, warn_unless_missing
         from headrace.api.index.key_upkeep import fields_of
-        from headrace.store.index.target import set_of
+        from headrace.store.index.subject import set_of
 
         self.files()
         fields = fields_of(on)

@@ -20,7 +20,7 @@ from headrace.store.files.source import Source, SourceSpec, total_size
 from headrace.store.files.units import parse_size
 from headrace.store.index.catalog import SUFFIX
 from headrace.store.index.set.stored import INDEXES
-from headrace.store.index.target import set_of
+from headrace.store.index.subject import set_of
 
 if TYPE_CHECKING:
     import os

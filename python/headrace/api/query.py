@@ -167,7 +167,7 @@ def _engine(
             partition_bytes=partition_bytes,
         )
         return None
-    from headrace.api.spark import spark_engine
+    from headrace.api.spark_engine import spark_engine
 
     return spark_engine(
         dataset.sources,

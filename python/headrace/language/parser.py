@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from headrace.errors import UsageError
 from headrace.language import ast, traversal
 from headrace.language.grammar.cursor import DEEPEST, Cursor
-from headrace.language.grammar.steps import postfix
+from headrace.language.grammar.paths import postfix
 from headrace.language.literals import ONE_ONLY, SIGN_OPERATORS, WORD_OPERATORS, Level
 from headrace.language.tokens import UNBOUND, TokenKind
 from headrace.language.traversal import deep

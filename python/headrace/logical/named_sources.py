@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING
 
 from headrace.kernel.values import builtins
 from headrace.language import ast, traversal
-from headrace.logical.steps import begins_with_rows, first_write, is_chain, is_join
+from headrace.logical.method_kinds import (
+    begins_with_rows,
+    first_write,
+    is_chain,
+    is_join,
+)
 from headrace.record import record, replace
 
 if TYPE_CHECKING:

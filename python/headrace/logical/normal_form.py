@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from headrace.kernel.values import builtins
 from headrace.language import ast
+from headrace.logical.method_kinds import WRITES
 from headrace.logical.named_sources import are_closed
-from headrace.logical.steps import WRITES
 
 
 def one_path(tree: ast.Node) -> ast.Node:

@@ -14,12 +14,7 @@ from headrace.logical.group_slots import (
     slots_of_numbers,
 )
 from headrace.logical.grouping import OF_NUMBERS, Grouping, grouping_of
-from headrace.logical.named_sources import MAIN, is_closed, lifted, main_by_name
-from headrace.logical.names.inlining import simplified
-from headrace.logical.names.row_scope import checked
-from headrace.logical.normal_form import one_path
-from headrace.logical.shape import gives_elements, stream_steps
-from headrace.logical.steps import (
+from headrace.logical.method_kinds import (
     ROW_LOCAL,
     begins_with_rows,
     first_write,
@@ -27,6 +22,11 @@ from headrace.logical.steps import (
     is_join,
     is_rows,
 )
+from headrace.logical.named_sources import MAIN, is_closed, lifted, main_by_name
+from headrace.logical.names.inlining import simplified
+from headrace.logical.names.row_scope import checked
+from headrace.logical.normal_form import one_path
+from headrace.logical.shape import gives_elements, stream_steps
 from headrace.logical.stream_plan import (
     JoinStage,
     MergedGroups,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal
 
 from headrace.kernel.values import builtins
 from headrace.language import ast, traversal
+from headrace.logical.method_kinds import ROW_LOCAL
 from headrace.logical.shape import stream_steps
-from headrace.logical.steps import ROW_LOCAL
 from headrace.logical.stream_plan import Group
 from headrace.logical.totality import cannot_fail
 from headrace.record import replace

@@ -10,9 +10,9 @@ from headrace.engines.index.kinds import GraphBuild
 from headrace.engines.local.index_build import build, update
 from headrace.kernel.graph import EdgeFields, steps
 from headrace.kernel.rows import SidecarError, reading
-from headrace.store.index.file import Where
 from headrace.store.index.graph import INDEXES
-from headrace.store.index.target import one_source
+from headrace.store.index.stored_index import Where
+from headrace.store.index.subject import one_source
 from tests.reference.slow_graph import edges_at, edges_in, expand
 
 FIELDS = EdgeFields("from", "pred", "to")

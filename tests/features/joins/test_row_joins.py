@@ -11,7 +11,7 @@ from headrace.engines.index.kinds import KeyBuild
 from headrace.engines.local.index_build import build
 from headrace.errors import HeadraceWarning
 from headrace.physical import joins
-from headrace.store.index.target import one_source
+from headrace.store.index.subject import one_source
 from tests.reference import slow_row_joins
 
 KEYS = [

@@ -12,7 +12,7 @@ from headrace.engines.index.kinds import KeyBuild
 from headrace.engines.local.index_build import build
 from headrace.errors import HeadraceWarning
 from headrace.kernel.key_index import request_of_json
-from headrace.store.index.target import one_source
+from headrace.store.index.subject import one_source
 from tests.reference.compressed import FORMS
 from tests.reference.slow_keys import slow_get
 

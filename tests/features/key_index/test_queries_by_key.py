@@ -13,7 +13,7 @@ from headrace.engines.index.kinds import KeyBuild
 from headrace.engines.local.index_build import build
 from headrace.errors import HeadraceError, HeadraceWarning
 from headrace.store.index.catalog import suffix_of
-from headrace.store.index.target import one_source
+from headrace.store.index.subject import one_source
 from tests.reference.compressed import FORMS
 
 VALUES = [

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import headrace
-from headrace.engines.spark.index import counts
+from headrace.engines.spark.index import row_counts
 from headrace.store.rows import checkpoints, row_file, row_index
 from tests.reference.compressed import FORMS
 from tests.reference.index_jobs import done_twice
@@ -24,7 +24,7 @@ def directory(tmp_path_factory):
     """Keep row indexes of all files, with a checkpoint every 7 rows."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(checkpoints, "SMALLEST_KEPT", -1)
-        for module in (row_file, row_index, counts):
+        for module in (row_file, row_index, row_counts):
             patch.setattr(module, "INTERVAL", 7)
         yield tmp_path_factory.mktemp("counts")
 
@@ -51,7 +51,7 @@ def test_tasks_and_one_process_count_the_same_rows(directory, files, partition):
     with headrace.open(paths) as dataset:
         expected = dataset.count(), kept(paths)
     with headrace.open(paths) as dataset:
-        counted = counts.count_by_tasks(dataset.files(), done_twice, partition)
+        counted = row_counts.count_by_tasks(dataset.files(), done_twice, partition)
         assert (counted, kept(paths)) == expected
 
 
@@ -66,4 +66,4 @@ def test_counted_rows_are_not_counted_again(directory):
         return []
 
     with headrace.open(path) as dataset:
-        assert counts.count_by_tasks(dataset.files(), never, 10) == 50
+        assert row_counts.count_by_tasks(dataset.files(), never, 10) == 50

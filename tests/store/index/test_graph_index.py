@@ -15,8 +15,8 @@ from headrace.kernel.graph import (
     stats_of,
     steps,
 )
-from headrace.store.index import file as files
-from headrace.store.index.file import Where, writing
+from headrace.store.index import stored_index
+from headrace.store.index.stored_index import Where, writing
 from tests.reference.compressed import FORMS
 
 ROWS = b"".join(
@@ -246,7 +246,9 @@ def test_deep_checks_compare_edges(source, index, monkeypatch, delta):
     source.write_bytes(source.read_bytes().replace(b"p2", b"p1", 1))
     assert headrace.GraphIndex.check(source, deep=True)["reason"] == "source_modified"
     monkeypatch.setattr(
-        files, "fitting", lambda stored, *_: (stored, files.Freshness("fresh"))
+        stored_index,
+        "fitting",
+        lambda stored, *_: (stored, stored_index.Freshness("fresh")),
     )
     found = headrace.GraphIndex.check(source, deep=True)
     assert (found["valid"], found["detail"]) == (

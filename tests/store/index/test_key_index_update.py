@@ -20,9 +20,9 @@ from headrace.errors import (
 )
 from headrace.kernel.rows import SidecarError
 from headrace.store.files.opened import OpenedFile
-from headrace.store.index import file as files
 from headrace.store.index import key as store
-from headrace.store.index.target import one_source
+from headrace.store.index import stored_index
+from headrace.store.index.subject import one_source
 from tests.reference.compressed import FORMS
 
 ROWS = b"".join(b'{"k":%d,"n":%d}\n' % (n % 100, n) for n in range(1000))
@@ -180,7 +180,7 @@ def test_a_touched_file_is_revalidated(source, with_delta):
     assert (done.mode, done.revalidated) == ("none", True)
     (one,) = headrace.open(source).sources
     stored = store.INDEXES.read(source.with_name("rows.jsonl.jnx"))
-    assert stored.newest.source == files.mark_of(one, OpenedFile(one))
+    assert stored.newest.source == stored_index.mark_of(one, OpenedFile(one))
     assert not headrace.KeyIndex.update(source).revalidated
     assert len(numbers(source, 7)) == 10 + with_delta
     if not with_delta:
@@ -280,7 +280,7 @@ def test_a_second_writer_is_refused(updated):
         lambda: headrace.KeyIndex.update(updated, full=True),
         lambda: headrace.KeyIndex.compact(updated),
     ]
-    with files.writing(path):
+    with stored_index.writing(path):
         for write in writers:
             with pytest.raises(KeyIndexLockedError, match="wait until") as raised:
                 write()
@@ -326,8 +326,8 @@ def test_deep_checks_compare_rows(updated, monkeypatch):
     built = headrace.KeyIndex.build(other, "k").path
     # An index of other rows with the header of this file.
     built.replace(updated.with_name("rows.jsonl.jnx"))
-    fresh = files.Freshness("fresh")
-    monkeypatch.setattr(files, "fitting", lambda stored, *_: (stored, fresh))
+    fresh = stored_index.Freshness("fresh")
+    monkeypatch.setattr(stored_index, "fitting", lambda stored, *_: (stored, fresh))
     assert headrace.KeyIndex.check(updated)["valid"]
     checked = headrace.KeyIndex.check(updated, deep=True)
     assert (checked["valid"], checked["reason"]) == (False, "corrupt")
@@ -345,7 +345,7 @@ def test_unreadable_hashes_are_damage(source):
     )
     one = one_source(source)
     with pytest.raises(KeyIndexError, match="does not match"):
-        files.fitting(stored, one, OpenedFile(one))
+        stored_index.fitting(stored, one, OpenedFile(one))
 
 
 def test_an_index_without_the_end_of_its_source_must_be_rebuilt(source, monkeypatch):
@@ -460,7 +460,7 @@ def test_an_index_newer_than_the_opened_file_is_reported_as_newer(updated):
     headrace.KeyIndex.update(updated)
     headrace.KeyIndex.compact(updated)
     stored = store.INDEXES.read(updated.with_name("rows.jsonl.jnx"))
-    _, fresh = files.fitting(stored, opened.source, opened)
+    _, fresh = stored_index.fitting(stored, opened.source, opened)
     assert (fresh.state, fresh.reason) == ("stale", "index_newer")
 
 

@@ -9,7 +9,7 @@ import headrace
 from headrace.api.log.replay import Replayed
 from headrace.errors import LogDamagedError, UsageError
 from headrace.store.files.units import Between
-from headrace.store.log.read.partitions import find_partitions
+from headrace.store.log.read.find_partitions import find_partitions
 from headrace.store.log.read.replay import Player, ReplayRange
 
 

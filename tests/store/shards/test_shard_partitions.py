@@ -75,7 +75,7 @@ def write_in_steps(directory, lines, step):
 
 
 def test_the_number_of_records_given_at_once_changes_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr("headrace.store.shards.write.partitions.MOST_OPEN", 3)
+    monkeypatch.setattr("headrace.store.shards.write.hive_partitions.MOST_OPEN", 3)
     lines = [json.dumps(record).encode() + b"\n" for record in RECORDS]
     for step in (1, 7, len(lines)):
         with pytest.warns(HeadraceWarning, match="more than 3 values at a time"):

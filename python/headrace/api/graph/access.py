@@ -18,9 +18,9 @@ from headrace.kernel.graph import Direction, EdgeFields, GraphAccess, GraphIndex
 from headrace.kernel.rows import SidecarError, reading
 from headrace.store.files.opened import OpenedFile
 from headrace.store.files.source import Source, expand
-from headrace.store.index import file as files
 from headrace.store.index import graph as store
 from headrace.store.index import key as keys
+from headrace.store.index import stored_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -46,7 +46,7 @@ class Reach(NamedTuple):
     fields: EdgeFields
     files: tuple[str, ...]
     graph: GraphIndex | None
-    stored: tuple[files.AnyStored, ...] = ()
+    stored: tuple[stored_index.AnyStored, ...] = ()
     instead_of: KeyIndexError | None = None
 
 
@@ -79,7 +79,7 @@ def edge_files(
     names = [_name_of(each) for each in several]
     sources = opened if len(opened) == len(several) else tuple(expand(names))
     for source in sources:
-        files.refuse_unless_file(source)
+        stored_index.refuse_unless_file(source)
     if len(sources) == 1:
         return only_file(*sources)
     first, *others = names
@@ -106,7 +106,7 @@ class Wanted(NamedTuple):
 
     fields: EdgeFields | None
     direction: Direction
-    where: files.Where
+    where: stored_index.Where
     require_index: bool
     memory: int
     threads: int | None
@@ -144,7 +144,9 @@ def fields_of(sources: Sequence[Source], wanted: Wanted) -> EdgeFields:
     return named
 
 
-def known_fields(sources: Sequence[Source], where: files.Where) -> EdgeFields | None:
+def known_fields(
+    sources: Sequence[Source], where: stored_index.Where
+) -> EdgeFields | None:
     """Return the fields of edges in the graph index of the first file, if it has one."""
     found = store.INDEXES.find(sources[0].location, where) if sources else None
     return found.meta.fields if isinstance(found, store.StoredGraph) else None
@@ -191,7 +193,7 @@ def _by_graph(
         missing = store.INDEXES.missing(source.location, wanted.where, options=build)
         return fields, missing
     place = (source.location, str(found.path))
-    if isinstance(found, files.Unreadable):
+    if isinstance(found, stored_index.Unreadable):
         reason = found.reason
         if wanted.fields is None:
             # The fields of a damaged index are unknown.
@@ -216,7 +218,7 @@ def _if_it_fits(
 ) -> Reach | tuple[EdgeFields, KeyIndexError]:
     fields, place = found.meta.fields, (source.location, str(found.path))
     try:
-        stored, fresh = files.fitting(found, source, opened)
+        stored, fresh = stored_index.fitting(found, source, opened)
     except GraphIndexError as error:
         return fields, error
     trouble = GraphIndexError(*place, fresh.state, fresh.reason)
@@ -245,7 +247,7 @@ def _by_keys(
     """
     if not opened.source.seekable:
         return None
-    where = files.Where(None, wanted.where.directory)
+    where = stored_index.Where(None, wanted.where.directory)
     ends = {
         "out": {"from_index": fields.from_},
         "in": {"to_index": fields.to},
@@ -258,10 +260,10 @@ def _by_keys(
         if stored is None:
             return None
         place = (source.location, str(stored.path))
-        if isinstance(stored, files.Unreadable):
+        if isinstance(stored, stored_index.Unreadable):
             return KeyIndexError(*place, stored.fault, stored.reason)
         try:
-            fitting, fresh = files.fitting(stored, source, opened)
+            fitting, fresh = stored_index.fitting(stored, source, opened)
         except KeyIndexError as error:
             return error
         if fresh.state != "fresh":

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import SparkSession
 
-    from headrace.api.graph.spark import SparkGraph
+    from headrace.api.graph.spark_graph import SparkGraph
     from headrace.api.graph.tables import GraphMatrix
     from headrace.api.options import ExpandOptions, Name, Names
     from headrace.engines.spark.graph.expansion import EdgeTasks
@@ -381,7 +381,7 @@ class Graph(Closing):
         each level, how many nodes it has, and how their edges are found. Tests pass `_tasks`,
         which run without Spark.
         """
-        from headrace.api.graph.spark import SparkGraph
+        from headrace.api.graph.spark_graph import SparkGraph
 
         self._refuse_if_closed()
         if self._wanted.where.path is not None and len(self._edges_in.sources) > 1:

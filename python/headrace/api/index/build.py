@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from headrace.api.options import place_of_tasks, refuse_for_local, refuse_other
 from headrace.engines.index.collect import ScanOptions, no_progress
-from headrace.engines.index.places import place_of
+from headrace.engines.index.index_paths import place_of
 from headrace.engines.local import index_build
 from headrace.errors import HeadraceError, UsageError
 from headrace.kernel.values import MAX_DEPTH
 from headrace.store.files.units import parse_size
-from headrace.store.index.file import Where, writing
+from headrace.store.index.stored_index import Where, writing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -149,7 +149,7 @@ def _by_tasks(
     force: bool,
 ) -> Iterator[Built[Any]]:
     # A key lookup does not load Spark's modules.
-    from headrace.api.spark import task_bytes, tasks_at
+    from headrace.api.spark_engine import task_bytes, tasks_at
     from headrace.engines.index.jobs import MOST_TOGETHER, Target, build_together
     from headrace.engines.spark.session.master import (
         chosen_place,

@@ -38,9 +38,9 @@ from headrace.engines.local import index_build
 from headrace.errors import UsageError
 from headrace.kernel.graph import EdgeFields, GraphMeta, GraphWritten
 from headrace.kernel.rows import reading
-from headrace.store.index import file as files
 from headrace.store.index import graph as store
-from headrace.store.index.target import one_source, sources_with_rows
+from headrace.store.index import stored_index
+from headrace.store.index.subject import one_source, sources_with_rows
 
 if TYPE_CHECKING:
     import os
@@ -184,11 +184,11 @@ def _fields_of(from_: str, pred: str | None, to: str) -> EdgeFields:
 
 
 def _kind(
-    source: Source, where: files.Where, how: ScanOptions
+    source: Source, where: stored_index.Where, how: ScanOptions
 ) -> Kind[store.StoredGraph, GraphWritten]:
-    def again(found: store.StoredGraph | files.Unreadable) -> GraphBuild:
+    def again(found: store.StoredGraph | stored_index.Unreadable) -> GraphBuild:
         # The fields of a damaged index are unknown.
-        if isinstance(found, files.Unreadable):
+        if isinstance(found, stored_index.Unreadable):
             raise trouble(store.StoredGraph, source, found)
         return how.again(graph_as_it_was(found))
 

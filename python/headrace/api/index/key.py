@@ -37,10 +37,10 @@ from headrace.kernel.key_index import Key, KeyRequest, Meta, request, request_of
 from headrace.kernel.values import DEEPEST, MAX_DEPTH
 from headrace.store.files.opened import Closing, OpenedFile
 from headrace.store.files.units import parse_size
-from headrace.store.index import file as files
 from headrace.store.index import key as store
+from headrace.store.index import stored_index
 from headrace.store.index.catalog import key_options
-from headrace.store.index.target import Indexed, subject_of
+from headrace.store.index.subject import Indexed, subject_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -88,7 +88,7 @@ class KeyIndex(Closing):
         self._lock = threading.Lock()
         self._opened: OpenedFile | None = self._subject.open()
         self.source = self._opened.source
-        files.refuse_unless_file(self.source)
+        stored_index.refuse_unless_file(self.source)
         self._fields = maybe_fields(on)
         # The index as an access to rows; None if every answer is a scan.
         self.leads: LedBy | None = self._open(self._fields)
@@ -159,7 +159,7 @@ class KeyIndex(Closing):
         match self._subject.indexes.find(*place):
             case None:
                 return self._subject.indexes.missing(*place)
-            case files.Unreadable(path, fault, reason):
+            case stored_index.Unreadable(path, fault, reason):
                 return self._trouble(path, fault, reason, fields)
             case store.Stored() as stored:
                 self._fields = stored.meta.key

@@ -43,7 +43,7 @@ from headrace.errors import HeadraceWarning, UsageError
 from headrace.kernel.rows import reading
 from headrace.store.files.source import Source, SourceSpec
 from headrace.store.index import key as store
-from headrace.store.index.target import (
+from headrace.store.index.subject import (
     Indexed,
     SetSubject,
     each_with_rows,
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from headrace.kernel.index_meta import Lines
     from headrace.kernel.key_index import Meta, Written
     from headrace.store.files.opened import OpenedFile
-    from headrace.store.index.file import Unreadable, Where
+    from headrace.store.index.stored_index import Unreadable, Where
 
 
 def build(

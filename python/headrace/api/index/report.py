@@ -12,15 +12,15 @@ from headrace.errors import GraphIndexError, KeyIndexError
 from headrace.kernel.rows import SidecarError, reading
 from headrace.store.files.opened import OpenedFile
 from headrace.store.files.source import Source
-from headrace.store.index import file as index_file
+from headrace.store.index import stored_index
 
-S = TypeVar("S", bound="index_file.AnyStored")
+S = TypeVar("S", bound="stored_index.AnyStored")
 
 _SECOND = 1_000_000_000
 
 
 def check_index(
-    found: S | index_file.Unreadable,
+    found: S | stored_index.Unreadable,
     source: Source,
     counts: Callable[[Any], dict[str, int | None]],
     deep: Callable[[S, OpenedFile], str | None] | None = None,
@@ -29,19 +29,19 @@ def check_index(
 
     `deep` compares the index with the rows of the file and returns what is wrong.
     """
-    if isinstance(found, index_file.Unreadable):
+    if isinstance(found, stored_index.Unreadable):
         return invalid(found)
     if (wrong := _verified(found)) is not None:
         return invalid(wrong)
     opened = OpenedFile(source)
     try:
-        stored, fresh = index_file.fitting(found, source, opened)
+        stored, fresh = stored_index.fitting(found, source, opened)
     except KeyIndexError as error:
-        return invalid(index_file.Unreadable(found.path, "corrupt", error.reason))
+        return invalid(stored_index.Unreadable(found.path, "corrupt", error.reason))
     if deep is not None and fresh.state == "fresh":
         reason = deep(stored, opened)
         if reason is not None:
-            return invalid(index_file.Unreadable(found.path, "corrupt", reason))
+            return invalid(stored_index.Unreadable(found.path, "corrupt", reason))
     return {
         **_freshness(found, fresh, source),
         "index": str(found.path),
@@ -52,14 +52,14 @@ def check_index(
 
 
 def file_index_stats(
-    found: S | index_file.Unreadable,
+    found: S | stored_index.Unreadable,
     source: Source,
     kind: str,
     describe: Callable[[Any], dict[str, Any]],
     counts: Callable[[Any], dict[str, int | None]],
 ) -> dict[str, Any]:
     """Return what the index of a file covers and how large it is; raise if it is unreadable."""
-    if isinstance(found, index_file.Unreadable):
+    if isinstance(found, stored_index.Unreadable):
         error = GraphIndexError if kind == "graph" else KeyIndexError
         raise error(source.location, str(found.path), found.fault, found.reason)
     size = found.index.size + (found.delta.size if found.delta else 0)
@@ -71,7 +71,7 @@ def file_index_stats(
 
 
 def index_stats(
-    found: index_file.AnyStored,
+    found: stored_index.AnyStored,
     location: str,
     kind: str,
     describe: Callable[[Any], dict[str, Any]],
@@ -96,7 +96,7 @@ def index_stats(
 
 
 def _delta(
-    stored: index_file.AnyStored, counts: Callable[[Any], dict[str, int | None]]
+    stored: stored_index.AnyStored, counts: Callable[[Any], dict[str, int | None]]
 ) -> dict[str, Any]:
     """Return what the delta has, and its share of the whole index."""
     if stored.delta is None:
@@ -113,7 +113,7 @@ def _delta(
     }
 
 
-def _verified(found: index_file.AnyStored) -> index_file.Unreadable | None:
+def _verified(found: stored_index.AnyStored) -> stored_index.Unreadable | None:
     """Read all of an index; return what is wrong with it or its delta."""
     if found.unused is not None and found.unused.fault == "corrupt":
         return found.unused
@@ -123,13 +123,13 @@ def _verified(found: index_file.AnyStored) -> index_file.Unreadable | None:
     except SidecarError as error:
         # Only reading the base alone tells which of the two is damaged.
         of_base = found.delta and _verified(found.without_delta())
-        wrong = index_file.Unreadable(Path(error.path), "corrupt", error.damage)
+        wrong = stored_index.Unreadable(Path(error.path), "corrupt", error.damage)
         return of_base or wrong
     return None
 
 
 def _freshness(
-    found: index_file.AnyStored, fresh: index_file.Freshness, source: Source
+    found: stored_index.AnyStored, fresh: stored_index.Freshness, source: Source
 ) -> dict[str, Any]:
     """Return that an index is whole, and whether its file has changed since."""
     if fresh.state == "fresh":
@@ -146,7 +146,7 @@ def _freshness(
     }
 
 
-def invalid(wrong: index_file.Unreadable) -> dict[str, Any]:
+def invalid(wrong: stored_index.Unreadable) -> dict[str, Any]:
     """Return that an index cannot be used, and why."""
     return {
         "valid": False,

@@ -9,14 +9,14 @@ from headrace.api.index.build import Engine, refuse_unfit
 from headrace.api.index.report import index_stats, invalid
 from headrace.engines.index import set as engines
 from headrace.engines.index.collect import ScanOptions
-from headrace.engines.index.places import place_of_set
+from headrace.engines.index.index_paths import place_of_set
 from headrace.engines.index.set_slices import MakeSegments, SetScan, slices
 from headrace.engines.local.index_build import InThreads
 from headrace.errors import KeyIndexError, UsageError
 from headrace.kernel.key_index import KeyIndex, Meta, Written
 from headrace.kernel.rows import SidecarError, reading
-from headrace.store.index.file import Unreadable, Where
 from headrace.store.index.set import stored as store
+from headrace.store.index.stored_index import Unreadable, Where
 from headrace.store.shards.opened_set import OpenedSet, open_set
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def _made_by(
     if engine.name == "local":
         return InThreads(wanted), wanted
     # A key lookup does not load Spark's modules.
-    from headrace.api.spark import task_bytes
+    from headrace.api.spark_engine import task_bytes
     from headrace.engines.spark.session.master import (
         chosen_place,
         master_of,

@@ -16,10 +16,10 @@ from headrace.errors import KeyIndexError
 from headrace.kernel.key_index import FewBitsError
 from headrace.store.files.opened import OpenedFile
 from headrace.store.files.source import Source
-from headrace.store.index import file as index_file
+from headrace.store.index import stored_index
 from headrace.store.index.catalog import Catalog
 
-S = TypeVar("S", bound="index_file.AnyStored")
+S = TypeVar("S", bound="stored_index.AnyStored")
 W = TypeVar("W")
 
 
@@ -47,16 +47,16 @@ class Kind(NamedTuple, Generic[S, W]):
     """
 
     indexes: Catalog[S]
-    where: index_file.Where
+    where: stored_index.Where
     fields: tuple[str, ...] | None
-    rebuild: Callable[[S | index_file.Unreadable], Built[W]]
+    rebuild: Callable[[S | stored_index.Unreadable], Built[W]]
     update: Callable[[S], Built[W]]
     compact: Callable[[S], Built[W]]
 
 
 def update_index(kind: Kind[S, W], source: Source, *, full: bool) -> Updated[W]:
     """Update an index; only appended rows are read."""
-    index_file.refuse_unless_seekable(source)
+    stored_index.refuse_unless_seekable(source)
     with _locked(kind, source) as found:
         if full:
             return Updated("full", kind.rebuild(found))
@@ -69,24 +69,24 @@ def update_index(kind: Kind[S, W], source: Source, *, full: bool) -> Updated[W]:
 
 def compact_index(kind: Kind[S, W], source: Source) -> Built[W] | None:
     """Merge an index and its delta; None if it has no delta."""
-    index_file.refuse_unless_seekable(source)
+    stored_index.refuse_unless_seekable(source)
     with _locked(kind, source) as found:
         stored, _fresh = _proven(kind, source, found)
         if stored.delta is not None:
             return _compacted(kind, source, stored)
-        if not isinstance(found, index_file.Unreadable):
+        if not isinstance(found, stored_index.Unreadable):
             _refuse_lost(kind, source, found)
             # One of an index that was replaced, by a writer that was killed then.
-            index_file.remove_delta(found.path, kind.indexes.stored)
+            stored_index.remove_delta(found.path, kind.indexes.stored)
         return None
 
 
 @contextmanager
-def _locked(kind: Kind[S, W], source: Source) -> Iterator[S | index_file.Unreadable]:
+def _locked(kind: Kind[S, W], source: Source) -> Iterator[S | stored_index.Unreadable]:
     """Lock an index for writing, and read it."""
     place = (source.location, kind.where, kind.fields)
     found = kind.indexes.required(*place)
-    with index_file.writing(found.path):
+    with stored_index.writing(found.path):
         # Another process may have written it before the lock was taken.
         again = kind.indexes.read(found.path)
         if again is None:
@@ -95,22 +95,22 @@ def _locked(kind: Kind[S, W], source: Source) -> Iterator[S | index_file.Unreada
 
 
 def trouble(
-    kind: type[S], source: Source, found: S | index_file.Unreadable, reason: str = ""
+    kind: type[S], source: Source, found: S | stored_index.Unreadable, reason: str = ""
 ) -> KeyIndexError:
     """Return the error for an index that cannot be continued."""
-    fault = found.fault if isinstance(found, index_file.Unreadable) else "stale"
-    if isinstance(found, index_file.Unreadable):
+    fault = found.fault if isinstance(found, stored_index.Unreadable) else "stale"
+    if isinstance(found, stored_index.Unreadable):
         reason = found.reason
     return kind.ERROR(source.location, str(found.path), fault, reason)
 
 
 def _proven(
-    kind: Kind[S, W], source: Source, found: S | index_file.Unreadable
-) -> tuple[S, index_file.Freshness]:
+    kind: Kind[S, W], source: Source, found: S | stored_index.Unreadable
+) -> tuple[S, stored_index.Freshness]:
     """Prove that a file is the one its index was built from, or has only grown."""
-    if isinstance(found, index_file.Unreadable):
+    if isinstance(found, stored_index.Unreadable):
         raise trouble(kind.indexes.stored, source, found)
-    stored, fresh = index_file.fitting(found, source, OpenedFile(source))
+    stored, fresh = stored_index.fitting(found, source, OpenedFile(source))
     if fresh.state == "stale":
         raise trouble(kind.indexes.stored, source, found, fresh.reason)
     if (
@@ -123,7 +123,7 @@ def _proven(
 
 def _revalidated(source: Source, stored: S) -> Updated[W]:
     """Store the time and inode of a file whose bytes are proven to be the same."""
-    if index_file.mark_of(source, OpenedFile(source)) == stored.newest.source:
+    if stored_index.mark_of(source, OpenedFile(source)) == stored.newest.source:
         return Updated("none")
     index_build.restamp(source, stored)
     return Updated("none", revalidated=True)
@@ -135,10 +135,10 @@ def _compacted_if_large(
     stored = kind.indexes.read(path)
     if (
         stored is None
-        or isinstance(stored, index_file.Unreadable)
+        or isinstance(stored, stored_index.Unreadable)
         or stored.delta is None
     ):
-        gone = index_file.Unreadable(path, "corrupt", "it is gone")
+        gone = stored_index.Unreadable(path, "corrupt", "it is gone")
         raise trouble(kind.indexes.stored, source, stored or gone)
     rows = stored.meta.lines.records
     if stored.delta.meta.lines.records <= COMPACT_FROM * rows:
@@ -158,10 +158,10 @@ def _compacted(kind: Kind[S, W], source: Source, stored: S) -> Built[W]:
 
 
 def _refuse_foreign(
-    kind: Kind[S, W], source: Source, found: S | index_file.Unreadable
+    kind: Kind[S, W], source: Source, found: S | stored_index.Unreadable
 ) -> None:
     """Raise if a file that is not ours has the name of the delta."""
-    unused = None if isinstance(found, index_file.Unreadable) else found.unused
+    unused = None if isinstance(found, stored_index.Unreadable) else found.unused
     if unused is not None and unused.fault in ("foreign", "newer"):
         raise trouble(kind.indexes.stored, source, unused)
 

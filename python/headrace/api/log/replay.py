@@ -12,7 +12,7 @@ from headrace.kernel.log import picks_in
 from headrace.kernel.values import parse
 from headrace.store.files.opened import Closing
 from headrace.store.files.units import Moment, between, parse_time
-from headrace.store.log.read.partitions import find_partitions
+from headrace.store.log.read.find_partitions import find_partitions
 from headrace.store.log.read.replay import Piece, Player, ReplayRange
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterable
 
-    from headrace.api.graph.spark import SparkGraph
+    from headrace.api.graph.spark_graph import SparkGraph
     from headrace.cli.console import Console
     from headrace.errors import KeyIndexError
 

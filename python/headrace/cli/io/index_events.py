@@ -32,8 +32,8 @@ from headrace.engines.rows import rejected
 from headrace.errors import KeyIndexError, UsageError
 from headrace.kernel.graph import GraphWritten
 from headrace.store.files.atomic import destination, replacing
-from headrace.store.index.file import Unreadable, place_options
-from headrace.store.index.target import each_with_rows, sources_with_rows, subject_of
+from headrace.store.index.stored_index import Unreadable, place_options
+from headrace.store.index.subject import each_with_rows, sources_with_rows, subject_of
 
 if TYPE_CHECKING:
     from argparse import Namespace

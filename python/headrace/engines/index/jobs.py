@@ -39,7 +39,7 @@ from headrace.kernel.rows import File
 from headrace.store.files import system
 from headrace.store.files.atomic import NewFile, temporary_name
 from headrace.store.files.opened import OpenedFile
-from headrace.store.index.file import (
+from headrace.store.index.stored_index import (
     mark_of,
     refuse_unless_seekable,
     remove_delta,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from headrace.kernel.key_index import Skipped, Written
     from headrace.kernel.rows import RowStream
     from headrace.store.files.opened import OpenedFile
-    from headrace.store.index.file import AnyStored
+    from headrace.store.index.stored_index import AnyStored
 
 W = TypeVar("W")
 

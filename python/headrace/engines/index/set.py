@@ -22,7 +22,6 @@ from headrace.errors import KeyIndexError
 from headrace.kernel.index_meta import Lines
 from headrace.kernel.key_index import FewBitsError, Skipped, Written
 from headrace.kernel.rows import SidecarError
-from headrace.store.index.file import Freshness, Unreadable
 from headrace.store.index.set import commit
 from headrace.store.index.set.manifest import (
     CoveredPart,
@@ -31,6 +30,7 @@ from headrace.store.index.set.manifest import (
     SegmentFile,
 )
 from headrace.store.index.set.stored import SetStored, fitting, read, restamped
+from headrace.store.index.stored_index import Freshness, Unreadable
 from headrace.store.shards.opened_set import OpenedSet
 
 

@@ -40,14 +40,14 @@ from headrace.physical.fragment import Fragment
 from headrace.store.files.atomic import in_place_of
 from headrace.store.files.opened import OpenedFile
 from headrace.store.files.source import Source
-from headrace.store.index.file import (
+from headrace.store.index.graph import StoredGraph
+from headrace.store.index.stored_index import (
     AnyStored,
     delta_of,
     mark_of,
     refuse_unless_seekable,
     remove_delta,
 )
-from headrace.store.index.graph import StoredGraph
 
 _MOST_THREADS = 256
 """More threads would wait for each other, each with its own memory."""

@@ -14,7 +14,7 @@ from uuid import uuid4
 from headrace.engines.rows import rejected as writing_down
 from headrace.engines.rows.fragment import rows_of
 from headrace.engines.rows.partition_key import PathKeys
-from headrace.engines.rows.steps import RowSteps
+from headrace.engines.rows.row_steps import RowSteps
 from headrace.kernel.values import MAX_DEPTH, parse
 from headrace.store.rows.row_file import BATCH_BYTES, BATCH_ROWS
 from headrace.store.shards.write.line_writer import LineWriter
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headrace.engines.query.options import QueryOptions
-    from headrace.engines.rows.steps import Rejected, Step, StepCounts
+    from headrace.engines.rows.row_steps import Rejected, Step, StepCounts
     from headrace.kernel.rows import RowBatch
     from headrace.physical.fragment import Fragment
     from headrace.store.rows.row_file import RowOptions

@@ -30,7 +30,7 @@ from headrace.logical.encode.program import (
     option,
     text,
 )
-from headrace.logical.steps import (
+from headrace.logical.method_kinds import (
     GIVES_ELEMENTS,
     is_chain,
     is_rows,

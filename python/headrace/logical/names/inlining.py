@@ -10,13 +10,13 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from headrace.language import ast, traversal
+from headrace.logical.method_kinds import is_rows, is_write
 from headrace.logical.named_sources import closed_steps, is_closed
 from headrace.logical.names import visibility
 from headrace.logical.names.constants import Constants
 from headrace.logical.names.visibility import Around, Known
 from headrace.logical.normal_form import one_path
 from headrace.logical.shape import stream_steps
-from headrace.logical.steps import is_rows, is_write
 from headrace.logical.totality import cannot_fail
 from headrace.record import replace
 

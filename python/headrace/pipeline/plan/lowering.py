@@ -3,8 +3,14 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
-from headrace.engines.rows import steps
-from headrace.engines.rows.steps import Check, Condition, QueryStep, Step, row_by_row
+from headrace.engines.rows import row_steps
+from headrace.engines.rows.row_steps import (
+    Check,
+    Condition,
+    QueryStep,
+    Step,
+    row_by_row,
+)
 from headrace.errors import UsageError
 from headrace.language.unparse import unparse
 from headrace.logical.resolution import read_query
@@ -56,7 +62,7 @@ def step_of(
         case Join():
             return _query_step(name, join_query(stage), named)
         case Divide(partition_by=path):
-            return steps.Divide(name, path)
+            return row_steps.Divide(name, path)
         case _:
             raise AssertionError(f"{name} needs more than the row")
 

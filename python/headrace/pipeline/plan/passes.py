@@ -13,7 +13,7 @@ import re
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from headrace.engines.rows.steps import row_by_row
+from headrace.engines.rows.row_steps import row_by_row
 from headrace.pipeline.plan.lowering import join_query, mover_keys
 from headrace.pipeline.spec import (
     Dedupe,

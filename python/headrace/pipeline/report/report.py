@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from headrace.engines.rows.steps import StepCounts
+    from headrace.engines.rows.row_steps import StepCounts
     from headrace.engines.spark.tasks.stage_metrics import SparkStage
 
     Tell: TypeAlias = Callable[["Progress"], object]

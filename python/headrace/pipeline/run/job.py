@@ -11,8 +11,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.engines.query.options import QueryOptions
+from headrace.engines.rows.row_steps import StepCounts
 from headrace.engines.rows.step_tasks import RowTasks
-from headrace.engines.rows.steps import StepCounts
 from headrace.engines.spark.session.master import needing_pyspark
 from headrace.engines.spark.source.partitions import absolute
 from headrace.errors import UnaccountedRowsError, UnusableTableError
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headrace.engines.rows.step_tasks import RowsDone
-    from headrace.engines.spark.shuffle.pipeline import MoveResult
+    from headrace.engines.spark.shuffle.row_moves import MoveResult
     from headrace.engines.spark.shuffle.stage_task import JoinElements
     from headrace.physical.query_plan import JoinPlan
     from headrace.pipeline.plan.passes import Pass
@@ -240,7 +240,7 @@ def move(
 ) -> list[MoveResult]:
     """Move the rows of parts of the set `read` to the set `names`."""
     with needing_pyspark():
-        from headrace.engines.spark.shuffle.pipeline import (
+        from headrace.engines.spark.shuffle.row_moves import (
             KeyedInput,
             Move,
             dedupe,

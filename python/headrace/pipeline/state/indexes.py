@@ -14,15 +14,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, assert_never, overload
 
 from headrace.engines.index import set as set_index
+from headrace.engines.index.index_paths import is_there, place_of, place_of_set
 from headrace.engines.index.jobs import MOST_TOGETHER, Target, build_together
 from headrace.engines.index.kinds import AnyBuild, GraphBuild, KeyBuild
-from headrace.engines.index.places import is_there, place_of, place_of_set
 from headrace.kernel.graph import EdgeFields
 from headrace.kernel.index_meta import Lines
 from headrace.pipeline.report.report import IndexReport
 from headrace.pipeline.spec import GraphIndex, Index, KeyIndex, SetIndex, texts
-from headrace.store.index.file import Where
 from headrace.store.index.set import stored
+from headrace.store.index.stored_index import Where
 from headrace.store.shards.opened_set import OpenedSet, open_set
 
 if TYPE_CHECKING:

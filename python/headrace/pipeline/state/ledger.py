@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import NamedTuple
 
-from headrace.engines.rows.steps import StepCounts
+from headrace.engines.rows.row_steps import StepCounts
 from headrace.errors import BadSetError
 from headrace.store.shards.metadata import Metadata
 

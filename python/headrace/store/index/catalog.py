@@ -23,7 +23,7 @@ from urllib.parse import quote
 from headrace.errors import KeyIndexError, UsageError
 from headrace.store.files import system
 from headrace.store.files.sidecars import sidecar_places
-from headrace.store.index.file import Stored, Unreadable, Where, place_options
+from headrace.store.index.stored_index import Stored, Unreadable, Where, place_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -184,7 +184,7 @@ class Catalog(Generic[S]):
 def key_options(fields: Sequence[str], where: Where) -> str:
     """Return the options of `headrace index build` for an index of a key.
 
-    >>> from headrace.store.index.file import Where
+    >>> from headrace.store.index.stored_index import Where
     >>> key_options(["id"], Where()), key_options(["a b", "c"], Where(path="x.jnx"))
     ('--on id', "--on 'a b,c' --index x.jnx")
     """

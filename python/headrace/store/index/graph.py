@@ -1,6 +1,6 @@
 """Graph index files: a file of edges has one index, ``DATA.jnx.graph``.
 
-`store/index/file.py` decides whether it fits.
+`store/index/stored_index.py` decides whether it fits.
 """
 
 import shlex
@@ -11,15 +11,15 @@ from typing import ClassVar
 from headrace.errors import GraphIndexError
 from headrace.kernel.graph import EdgeFields, GraphIndex, GraphMeta, meta_of
 from headrace.kernel.index_meta import Lines
-from headrace.store.index import file
+from headrace.store.index import stored_index
 from headrace.store.index.catalog import Catalog
-from headrace.store.index.file import Where, place_options
+from headrace.store.index.stored_index import Where, place_options
 
 SUFFIX = ".jnx.graph"
 
 
 @dataclass(frozen=True, slots=True)
-class StoredGraph(file.Stored[GraphIndex, GraphMeta]):
+class StoredGraph(stored_index.Stored[GraphIndex, GraphMeta]):
     """A graph index that is open."""
 
     NAME: ClassVar = "graph index"
@@ -43,7 +43,7 @@ class StoredGraph(file.Stored[GraphIndex, GraphMeta]):
 
 
 INDEXES = Catalog(
-    StoredGraph, partial(file.read, kind=StoredGraph), SUFFIX, named=False
+    StoredGraph, partial(stored_index.read, kind=StoredGraph), SUFFIX, named=False
 )
 
 

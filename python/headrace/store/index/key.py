@@ -1,6 +1,6 @@
 """Key index files.
 
-`store/index/file.py` decides whether it fits.
+`store/index/stored_index.py` decides whether it fits.
 """
 
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from typing import ClassVar
 from headrace.errors import KeyIndexError
 from headrace.kernel.index_meta import Lines
 from headrace.kernel.key_index import KeyIndex, Meta, meta_of
-from headrace.store.index import file as index_file
+from headrace.store.index import stored_index
 from headrace.store.index.catalog import SUFFIX, Catalog
 
 
 @dataclass(frozen=True, slots=True)
-class Stored(index_file.Stored[KeyIndex, Meta]):
+class Stored(stored_index.Stored[KeyIndex, Meta]):
     """A key index that is open."""
 
     NAME: ClassVar = "key index"
@@ -39,4 +39,4 @@ class Stored(index_file.Stored[KeyIndex, Meta]):
         return {"records": lines.records, "keys": keys}
 
 
-INDEXES = Catalog(Stored, partial(index_file.read, kind=Stored), SUFFIX, named=True)
+INDEXES = Catalog(Stored, partial(stored_index.read, kind=Stored), SUFFIX, named=True)

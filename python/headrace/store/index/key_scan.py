@@ -21,8 +21,8 @@ from headrace.kernel.tally import Tally
 from headrace.store.files.opened import OpenedFile, rows_from
 from headrace.store.files.sidecars import sidecar_places
 from headrace.store.index.catalog import SUFFIX, suffix_of
-from headrace.store.index.file import Unreadable, fitting
 from headrace.store.index.key import INDEXES, Stored
+from headrace.store.index.stored_index import Unreadable, fitting
 from headrace.store.rows.demand import IndexEstimate, IndexPolicy, Keys, NoKeyRows
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from headrace.api.graph.expansion import Expansion
     from headrace.api.graph.graph import Graph
-    from headrace.api.graph.spark import SparkExpansion, SparkGraph
+    from headrace.api.graph.spark_graph import SparkExpansion, SparkGraph
     from headrace.api.options import Emit
     from headrace.cli.io.graph_seeds import Seeds
     from headrace.kernel.graph import Followed, Reached

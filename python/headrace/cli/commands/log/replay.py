@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Mapping, Sequence
 
-    from headrace.store.log.read.partitions import Partition
+    from headrace.store.log.read.find_partitions import Partition
     from headrace.store.log.read.replay import Player
 
 ABOUT = """\
@@ -53,7 +53,7 @@ ARGUMENTS = (
 def run(options: Namespace, console: Console) -> int:
     """Print the records of all logs."""
     from headrace.api.log.recovery import open_recovered
-    from headrace.store.log.read.partitions import find_partitions
+    from headrace.store.log.read.find_partitions import find_partitions
     from headrace.store.log.read.reader import SkippedLines
     from headrace.store.log.read.replay import Player, ReplayRange
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from headrace.physical.fragment import Fragment
     from headrace.physical.hops import Strategy
     from headrace.store.files.source import Source
-    from headrace.store.index.file import AnyStored
+    from headrace.store.index.stored_index import AnyStored
 
 X = TypeVar("X", GraphIndex, KeyIndex)
 

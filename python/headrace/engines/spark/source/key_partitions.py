@@ -17,9 +17,9 @@ from headrace.kernel.rows import RowBatch, SidecarError, reading
 from headrace.kernel.values import MAX_DEPTH
 from headrace.physical.fragment import Fragment, fragments
 from headrace.store.files.opened import OpenedFile
-from headrace.store.index.file import Unreadable, Where
 from headrace.store.index.key import Stored
-from headrace.store.index.target import Subject
+from headrace.store.index.stored_index import Unreadable, Where
+from headrace.store.index.subject import Subject
 from headrace.store.shards.opened_set import OpenedSet
 
 _MOST_ROWS = 1 << 22

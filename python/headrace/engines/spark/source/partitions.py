@@ -23,7 +23,7 @@ from headrace.errors import UsageError
 from headrace.physical.fragment import Fragment, fragments, runs_of
 from headrace.store.files.opened import OpenedFile
 from headrace.store.files.source import Source, expand
-from headrace.store.index.target import FileSubject, Subject, set_named
+from headrace.store.index.subject import FileSubject, Subject, set_named
 
 Partition: TypeAlias = tuple[Fragment, ...]
 

@@ -11,7 +11,7 @@ from headrace.errors import SourceNotFoundError, UsageError
 from headrace.store.files.patterns import matches
 from headrace.store.files.source import data_files, is_url
 from headrace.store.log.names import is_log
-from headrace.store.log.read.partitions import has_logs
+from headrace.store.log.read.find_partitions import has_logs
 from headrace.store.shards.names import is_set
 
 if TYPE_CHECKING:

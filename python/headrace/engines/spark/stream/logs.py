@@ -18,7 +18,7 @@ from headrace.errors import (
     StreamReplacedError,
 )
 from headrace.physical.fragment import Fragment
-from headrace.store.log.read.partitions import find_partitions
+from headrace.store.log.read.find_partitions import find_partitions
 from headrace.store.log.read.ranges import first_lines, first_of, pieces, stretches
 from headrace.store.log.read.reader import LogReader
 from headrace.store.log.read.sources import segment_source

@@ -11,7 +11,6 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
-from headrace.store.index.file import Unreadable
 from headrace.store.index.key_scan import (
     KeyRows,
     PartPlace,
@@ -22,6 +21,7 @@ from headrace.store.index.key_scan import (
 )
 from headrace.store.index.set.manifest import FILE_NAME
 from headrace.store.index.set.stored import SetStored, read
+from headrace.store.index.stored_index import Unreadable
 from headrace.store.rows.demand import IndexEstimate, IndexPolicy, Keys
 from headrace.store.shards.names import part_of_set
 

@@ -16,7 +16,6 @@ from headrace.kernel.index_meta import SourceMark
 from headrace.kernel.key_index import KeyIndex, Meta
 from headrace.kernel.rows import SidecarError, reading
 from headrace.store.index.catalog import Catalog
-from headrace.store.index.file import Delta, Freshness, Unreadable
 from headrace.store.index.key import Stored
 from headrace.store.index.set.manifest import (
     FILE_NAME,
@@ -25,6 +24,7 @@ from headrace.store.index.set.manifest import (
     decode,
     lines_of,
 )
+from headrace.store.index.stored_index import Delta, Freshness, Unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

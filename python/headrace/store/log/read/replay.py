@@ -26,7 +26,7 @@ from headrace.store.log.read.reader import Block, LogReader, SkippedLines
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from headrace.store.log.read.partitions import Partition
+    from headrace.store.log.read.find_partitions import Partition
 
 MANY_ROWS = 1 << 16
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from headrace.store.shards.job.object_store import RemoteHome
     from headrace.store.shards.options import PackOptions
-    from headrace.store.shards.write.partitions import Keys
+    from headrace.store.shards.write.hive_partitions import Keys
 
     Home: TypeAlias = DirectoryHome | RemoteHome
     Remember: TypeAlias = Callable[[Mapping[str, object]], Mapping[str, object]]

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from headrace.kernel.blocks import LineRefusal, Packer, RowRefusal
     from headrace.kernel.rows import RowBatch
     from headrace.store.shards.metadata import Limits
-    from headrace.store.shards.write.partitions import PartitionedFiles
+    from headrace.store.shards.write.hive_partitions import PartitionedFiles
     from headrace.store.shards.write.parts import PartFiles
 
     Refused: TypeAlias = BadRecordError | BadRowError | JsonTooLargeError

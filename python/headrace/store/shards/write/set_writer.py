@@ -13,7 +13,7 @@ from headrace.store.shards.metadata import Metadata, numbered
 from headrace.store.shards.names import check_name
 from headrace.store.shards.options import run_facts
 from headrace.store.shards.vacuum.local import GRACE, seconds_of_grace
-from headrace.store.shards.write.partitions import part_files
+from headrace.store.shards.write.hive_partitions import part_files
 from headrace.store.shards.write.record_writer import RecordWriter
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from headrace.store.shards.job.object_store import RemoteAttempt
     from headrace.store.shards.metadata import Part
     from headrace.store.shards.options import PackOptions
-    from headrace.store.shards.write.partitions import Keys, PartitionedFiles
+    from headrace.store.shards.write.hive_partitions import Keys, PartitionedFiles
     from headrace.store.shards.write.parts import PartFiles
     from headrace.store.shards.write.record_writer import OnError
 

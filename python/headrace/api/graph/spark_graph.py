@@ -21,7 +21,7 @@ from headrace.api.graph.access import (
 from headrace.api.graph.graph import EdgePlan, plan_of
 from headrace.api.graph.names import at_most, predicates_of, texts_of
 from headrace.api.options import ExpandOptions, refuse_unknown
-from headrace.api.spark import task_bytes
+from headrace.api.spark_engine import task_bytes
 from headrace.engines.spark.graph.edge_task import (
     Doubts,
     EdgeIndex,

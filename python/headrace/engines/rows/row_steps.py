@@ -27,7 +27,7 @@ from headrace.physical.query_plan import (
     row_program,
 )
 from headrace.store.rows.row_file import RowFile, RowOptions
-from headrace.store.shards.write.partitions import directory_of
+from headrace.store.shards.write.hive_partitions import directory_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

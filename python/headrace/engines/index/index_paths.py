@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.errors import HeadraceError, KeyIndexError, UnwritableError
 from headrace.store.files.opened import OpenedFile
-from headrace.store.index import file
-from headrace.store.index.file import Where, refuse_unless_seekable
+from headrace.store.index import stored_index
 from headrace.store.index.set import stored
+from headrace.store.index.stored_index import Where, refuse_unless_seekable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,12 +61,12 @@ def _writable(path: Path) -> bool:
 
 def is_there(source: Source, build: AnyBuild) -> bool:
     """Whether a source has such an index that is up to date."""
-    known: file.AnyStored | file.Unreadable | None
+    known: stored_index.AnyStored | stored_index.Unreadable | None
     known = build.INDEXES.find(source.location, Where(), build.fields)
-    if not isinstance(known, file.Stored) or not build.made(known):
+    if not isinstance(known, stored_index.Stored) or not build.made(known):
         return False
     try:
-        _stored, fresh = file.fitting(known, source, OpenedFile(source))
+        _stored, fresh = stored_index.fitting(known, source, OpenedFile(source))
     except KeyIndexError:
         return False
     return fresh.state == "fresh"

@@ -68,7 +68,7 @@ def count_with_spark(
     files: Sequence[Rows], options: EngineOptions, progress: Progress
 ) -> int:
     """Count the rows of files in tasks."""
-    from headrace.engines.spark.index.counts import count_by_tasks
+    from headrace.engines.spark.index.row_counts import count_by_tasks
 
     size, run_each = task_bytes(options.get("partition_bytes")), _started_for(options)
     counted = _whole(files)
@@ -80,7 +80,7 @@ def stats_with_spark(
     files: Sequence[Rows], how: Tallying, options: EngineOptions, progress: Progress
 ) -> Stats:
     """Check every line of files in tasks, and count them by kind."""
-    from headrace.engines.spark.index.counts import tally_by_tasks
+    from headrace.engines.spark.index.row_counts import tally_by_tasks
 
     size, run_each = task_bytes(options.get("partition_bytes")), _started_for(options)
     sources = [file.source for file in _whole(files)]

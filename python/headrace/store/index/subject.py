@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias, cast
 from headrace.errors import HeadraceError, UsageError
 from headrace.store.files.opened import OpenedFile
 from headrace.store.files.source import Source, SourceSpec, expand, is_url
-from headrace.store.index import file, key
+from headrace.store.index import key, stored_index
 from headrace.store.index.set import stored as set_index
 from headrace.store.shards.names import is_set, part_of_set
 from headrace.store.shards.opened_set import OpenedSet, open_set
@@ -21,8 +21,8 @@ from headrace.store.shards.shard_set import ShardSet
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headrace.store.index.file import Freshness
     from headrace.store.index.key import Stored
+    from headrace.store.index.stored_index import Freshness
 
 Indexed: TypeAlias = "str | os.PathLike[str] | Source | ShardSet"
 """How a caller names the subject of a key index."""
@@ -52,7 +52,7 @@ class FileSubject:
 
     def fitting(self, stored: Stored, opened: OpenedFile) -> tuple[Stored, Freshness]:
         """Compare it with the subject that its index was built from."""
-        return file.fitting(stored, self.indexed, opened)
+        return stored_index.fitting(stored, self.indexed, opened)
 
 
 @dataclass(frozen=True, slots=True)
