@@ -81,12 +81,12 @@ def _compiled(folder: Path, built: Path) -> str | None:
     reason = _ran("cargo", "fetch", "--quiet", *manifest)
     if reason is not None:
         return reason
-    told = subprocess.check_output(
+    described = subprocess.check_output(
         ["cargo", "metadata", "--format-version", "1", *manifest]
     )
     sources = next(
         Path(package["manifest_path"]).parent / "vendor/simdjson"
-        for package in json.loads(told)["packages"]
+        for package in json.loads(described)["packages"]
         if package["name"] == "simdjson-sys"
     )
     options = ("-std=c++17", "-O3", "-march=native", f"-I{sources}")

@@ -39,7 +39,7 @@ def test_a_query_that_is_interrupted(tmp_path, when, number, code):
     where = ["--engine", "spark", "--master", "local[2,4]", "--out", str(out)]
     # Too many rows to read before the interrupt.
     command = subprocess.Popen(
-        [sys.executable, "-m", "headrace", "query", "t.map(@ * id).sum()"]
+        [sys.executable, "-m", "headrace", "query", "t.map(@ * $.id).sum()"]
         + where
         + [str(path)] * 500,
         env=environment(),

@@ -259,6 +259,33 @@ def test_a_commit_that_always_loses_the_race_is_an_error(url, bucket, monkeypatc
     assert stored(bucket) == {"rows.meta-00000001.json"}
 
 
+@pytest.mark.parametrize("ours_came_first", [False, True])
+def test_a_generation_that_is_superseded_and_removed_is_settled(
+    url, monkeypatch, ours_came_first
+):
+    run(url, [])
+    job = begin(url)
+    parts = attempt(job, 0, ["ours"])
+    create = Shelf.pipe_file
+
+    def late(self, path, value, mode="overwrite", **more):
+        monkeypatch.setattr(Shelf, "pipe_file", create)
+        if ours_came_first:
+            create(self, path, value, mode, **more)
+        else:
+            run(url, ["first"])
+        run(url, ["then"])
+        headrace.ShardSet(url).vacuum(grace=0)
+        raise FileExistsError(path)
+
+    monkeypatch.setattr(Shelf, "pipe_file", late)
+    job.commit([parts])
+    assert rows(url) == (
+        ["ours", "then"] if ours_came_first else ["first", "then", "ours"]
+    )
+    assert is_sound(url)
+
+
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_many_jobs_at_once(url, overwrite):
     check_many_at_once(url, overwrite=overwrite)

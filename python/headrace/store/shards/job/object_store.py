@@ -164,6 +164,7 @@ class RemoteGeneration:
         self._begun = time.monotonic()
         # The metadata of a set only names parts of its own and lower generations.
         self.number = max(*names.committed()[:1], 0, least - 1) + 1
+        self._taken: set[str] = set()
 
     def take(self, parts: Sequence[Part]) -> list[Part]:
         """Return the parts; raises if one is missing or has another size."""
@@ -184,6 +185,7 @@ class RemoteGeneration:
                 found = there.get(part.path, "nothing")
                 reason = f"its task wrote {part.bytes} bytes, but {found} is there"
                 raise UnwritableError(store.at(part.path), reason, NOTHING)
+        self._taken = {part.path for part in parts}
         return list(parts)
 
     def commit(self, metadata: Metadata) -> None:
@@ -221,11 +223,26 @@ class RemoteGeneration:
             failed = failed or error
         if there == content:
             return
-        if there is not None and is_whole(there):
+        is_taken = there is not None and is_whole(there)
+        # Vacuum has emptied it, if it is superseded.
+        newest = None if is_taken or failed is not None else self._newest()
+        if newest is not None and self._taken <= {part.path for part in newest.parts}:
+            return
+        if newest is not None or is_taken:
             holder = f"another process, which has committed generation {self.number},"
             raise SetLockedError(self._names.text, holder)
         reason = "the store gave no answer" if failed is None else str(failed)
         raise UncertainCommitError(store.at(file), reason, _UNCERTAIN) from failed
+
+    def _newest(self) -> Metadata | None:
+        """Return the metadata that has superseded this generation; None if there is none.
+
+        If it does not have the parts of this job, either another job committed this generation,
+        or an overwrite came since: both times they can be committed again.
+        """
+        newest = self._names.newest()
+        is_later = newest is not None and newest.generation > self.number
+        return newest if is_later and self._taken else None
 
     def discard(self) -> None:
         """Do nothing: there is no lock, and the job removes its parts."""
