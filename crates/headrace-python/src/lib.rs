@@ -32,6 +32,7 @@ mod shuffle_packets;
 mod signals;
 mod source;
 mod stage;
+mod stream_query;
 mod tally;
 mod values;
 
@@ -88,8 +89,7 @@ mod _native {
     use crate::packer::{LineRefusal, Packer, RowRefusal, Shard, codec_table};
     #[pymodule_export]
     use crate::query::{
-        GroupParts, MergedGroups, Program, RowQuery, Sources, StreamQuery, builtins,
-        format_problem, unknown_group, wrong_literal,
+        Program, RowQuery, Sources, builtins, format_problem, unknown_group, wrong_literal,
     };
     #[pymodule_export]
     use crate::row_index::{IndexBuild, RowIndex, SidecarSource, reach_back};
@@ -105,6 +105,8 @@ mod _native {
     use crate::source::{Decoded, File, Reader, codecs, foreign_format, sniff};
     #[pymodule_export]
     use crate::stage::{JoinTable, Stage};
+    #[pymodule_export]
+    use crate::stream_query::{GroupParts, MergedGroups, StreamQuery};
     #[pymodule_export]
     use crate::tally::Tally;
     #[pymodule_export]
