@@ -20,7 +20,7 @@ from headrace.logical.grouping import (
     Grouping,
     is_value,
 )
-from headrace.logical.method_kinds import RANKS
+from headrace.logical.methods import RANKS
 from headrace.logical.stream_steps import (
     compares_two,
     count_taken,

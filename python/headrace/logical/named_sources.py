@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from headrace.kernel.values import builtins
 from headrace.language import ast, traversal
-from headrace.logical.method_kinds import (
+from headrace.logical.methods import (
     begins_with_rows,
     first_write,
     is_chain,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headrace.kernel.values import builtins
 from headrace.language import ast
-from headrace.logical.method_kinds import WRITES
+from headrace.logical.methods import WRITES
 from headrace.logical.named_sources import are_closed
 
 

@@ -18,7 +18,7 @@ from headrace.kernel.values import builtins
 from headrace.language import ast, traversal
 from headrace.language.parser import parse
 from headrace.language.tokens import UNBOUND
-from headrace.logical.method_kinds import (
+from headrace.logical.methods import (
     DEEP,
     begins_with_rows,
     first_write,

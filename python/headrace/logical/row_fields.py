@@ -1,6 +1,6 @@
 """Row fields: the fields that a query certainly reads of its rows, and those that no row has.
 
-`headrace.logical.demanded_fields` may name a field too many, and this module one too few: a field is named
+`headrace.logical.methods` may name a field too many, and this module one too few: a field is named
 only where the query proves that the value before it is a row, or a part of one. So a note that no
 row has the field is never about a value that the query itself made. A field whose absence the query
 expects is not named: behind ``?``, in ``has``, ``missing`` and ``is``, before ``??``, and in a
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from headrace.kernel.values import builtins
 from headrace.language import ast, traversal
 from headrace.language.tokens import FOREIGN_CONSTANTS
-from headrace.logical.method_kinds import begins_with_rows, is_chain, is_join
+from headrace.logical.methods import begins_with_rows, is_chain, is_join
 from headrace.record import record
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.language import ast
-from headrace.logical.method_kinds import GIVES_ELEMENTS, first_write, is_chain, is_join
+from headrace.logical.methods import GIVES_ELEMENTS, first_write, is_chain, is_join
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

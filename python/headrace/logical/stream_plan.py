@@ -15,7 +15,7 @@ from headrace.record import record
 if TYPE_CHECKING:
     from headrace.language import ast
     from headrace.logical.group_slots import SlotShape
-    from headrace.logical.method_kinds import JoinKind
+    from headrace.logical.methods import JoinKind
 
 Reduction: TypeAlias = Literal[
     "lines", "collect", "last", "last_from_end", "count", "count_by", "index_by", "pivot",

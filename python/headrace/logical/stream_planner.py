@@ -14,7 +14,7 @@ from headrace.logical.group_slots import (
     slots_of_numbers,
 )
 from headrace.logical.grouping import OF_NUMBERS, Grouping, grouping_of
-from headrace.logical.method_kinds import (
+from headrace.logical.methods import (
     ROW_LOCAL,
     begins_with_rows,
     first_write,

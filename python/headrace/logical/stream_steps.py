@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from headrace.kernel.values import builtins
 from headrace.language import ast, traversal
-from headrace.logical.method_kinds import ROW_LOCAL
+from headrace.logical.methods import ROW_LOCAL
 from headrace.logical.shape import stream_steps
 from headrace.logical.stream_plan import Group
 from headrace.logical.totality import cannot_fail

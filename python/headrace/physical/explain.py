@@ -10,7 +10,7 @@ from headrace.language.tokens import UNBOUND
 from headrace.language.traversal import deep
 from headrace.language.unparse import unparse
 from headrace.logical import key_filter
-from headrace.logical.demanded_fields import fields_of
+from headrace.logical.methods import fields_of
 from headrace.logical.named_sources import lifted
 from headrace.logical.resolution import read_query
 from headrace.logical.stream_plan import (
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from headrace.language.tokens import Bindings
-    from headrace.logical.demanded_fields import Fields
+    from headrace.logical.methods import Fields
     from headrace.logical.stream_plan import Prune, Stage
     from headrace.store.rows.demand import KeyFilter, KeyValue
 

@@ -10,9 +10,15 @@ from headrace.kernel.programs import Program
 from headrace.language import ast, traversal
 from headrace.language.tokens import UNBOUND
 from headrace.language.traversal import deep
-from headrace.logical.demanded_fields import NOTHING, fields_of, of_elements, union
 from headrace.logical.encode.compiler import compile_query
-from headrace.logical.method_kinds import is_rows, reads_other_rows
+from headrace.logical.methods import (
+    NOTHING,
+    fields_of,
+    is_rows,
+    of_elements,
+    reads_other_rows,
+    union,
+)
 from headrace.logical.resolution import read_query
 from headrace.record import record, replace
 from headrace.store.rows.demand import Lanes
@@ -23,10 +29,9 @@ if TYPE_CHECKING:
     from headrace.kernel.programs import PruneCode
     from headrace.language.tokens import Bindings
     from headrace.logical import stream_plan as logical
-    from headrace.logical.demanded_fields import Fields
     from headrace.logical.group_slots import SlotShape
     from headrace.logical.key_filter import JoinKey
-    from headrace.logical.method_kinds import JoinKind
+    from headrace.logical.methods import Fields, JoinKind
     from headrace.store.rows.demand import KeyFilter
 
 ALL_FIELDS = Lanes()

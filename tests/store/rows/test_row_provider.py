@@ -14,7 +14,7 @@ from headrace import compat
 from headrace.api.results import evaluate
 from headrace.errors import BadRowError, HeadraceError, NotNdjsonError, UsageError
 from headrace.language.parser import parse
-from headrace.logical.demanded_fields import fields_of
+from headrace.logical.methods import fields_of
 from tests.reference.csv_rows import CsvRows
 
 TABLE = 'id,name,"long, one"\n1,Ada,x\n2,"Bob\nB",y\n3,Cy,z\n'

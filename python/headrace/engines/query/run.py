@@ -23,7 +23,7 @@ from headrace.errors import QueryFailedError, RowFailedError
 from headrace.kernel.programs import RowQuery, Sources, Stage, StreamQuery
 from headrace.kernel.rows import rows_of
 from headrace.kernel.values import DEEPEST
-from headrace.logical.demanded_fields import union
+from headrace.logical.methods import union
 from headrace.physical.query_plan import (
     ELEMENTS,
     JoinPlan,

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from headrace.errors import QueryMeaningError, QuerySyntaxError
 from headrace.kernel.values import Builtin, Parameter, builtins
 from headrace.language import ast, traversal
-from headrace.logical.method_kinds import DEEP, RANKS, is_join
+from headrace.logical.methods import DEEP, RANKS, is_join
 from headrace.record import replace
 
 Functions: TypeAlias = Mapping[str, ast.Lambda]

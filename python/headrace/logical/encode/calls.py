@@ -9,7 +9,7 @@ from headrace.language import ast, traversal
 from headrace.logical import grouping
 from headrace.logical.encode import joins
 from headrace.logical.encode.program import Id, Macro, Tag, constant
-from headrace.logical.method_kinds import DEEP, RANKS, is_join
+from headrace.logical.methods import DEEP, RANKS, is_join
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

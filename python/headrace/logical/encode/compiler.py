@@ -30,7 +30,7 @@ from headrace.logical.encode.program import (
     option,
     text,
 )
-from headrace.logical.method_kinds import (
+from headrace.logical.methods import (
     GIVES_ELEMENTS,
     is_chain,
     is_rows,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from headrace.language import ast, traversal
-from headrace.logical.method_kinds import JoinKind, is_join
+from headrace.logical.methods import JoinKind, is_join
 from headrace.record import record
 
 _NAMES = ("on", "right_on", "as")

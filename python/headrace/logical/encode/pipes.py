@@ -9,7 +9,7 @@ from headrace.language import ast
 from headrace.logical.encode import calls, writes
 from headrace.logical.encode.compiler import LongChain
 from headrace.logical.encode.program import Id, Tag
-from headrace.logical.method_kinds import go_on
+from headrace.logical.methods import go_on
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

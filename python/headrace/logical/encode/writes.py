@@ -29,7 +29,7 @@ from headrace.logical.encode.program import (
     signed,
     text,
 )
-from headrace.logical.method_kinds import first_write, is_place, is_write
+from headrace.logical.methods import first_write, is_place, is_write
 from headrace.record import replace
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from headrace.language import ast, traversal
-from headrace.logical.method_kinds import is_rows, is_write
+from headrace.logical.methods import is_rows, is_write
 from headrace.logical.named_sources import closed_steps, is_closed
 from headrace.logical.names import visibility
 from headrace.logical.names.constants import Constants

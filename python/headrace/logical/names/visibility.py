@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from headrace.kernel.values import builtins
 from headrace.language import ast, traversal
-from headrace.logical.method_kinds import WRITES, is_join, is_rows
+from headrace.logical.methods import WRITES, is_join, is_rows
 from headrace.record import field, record, replace
 
 if TYPE_CHECKING:
