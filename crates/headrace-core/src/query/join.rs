@@ -4,7 +4,7 @@
 //! object does not count). Null, what is missing, and an array with a null in it are the
 //! same as nothing, not even as themselves.
 
-use std::{collections::HashMap, mem, sync::Arc};
+use std::{collections::HashMap, ops::Range, sync::Arc};
 
 use bumpalo::Bump;
 
@@ -93,18 +93,19 @@ pub(super) struct Right<'t> {
     fields: Option<&'t [FieldEnds]>,
 }
 
-impl<'t> Right<'t> {
-    /// Each field of an object as it is written: `"key":value`, the key in quotes, the value;
-    /// `None` if it is no object, or a key has an escape.
-    fn fields(self) -> Option<impl Iterator<Item = (&'t str, &'t str, &'t str)>> {
+impl Right<'_> {
+    /// The position of the field with a key, and where its value is in the text.
+    #[inline]
+    fn find(fields: &[FieldEnds], text: &[u8], key: &str) -> Option<(usize, Range<usize>)> {
         let mut begin = 1;
-        Some(self.fields?.iter().map(move |ends| {
-            let (key, value) = (ends.key as usize, ends.value as usize);
-            let text = self.text;
-            let field = (&text[begin..value], &text[begin..key], &text[key + 1..value]);
-            begin = value + 1;
-            field
-        }))
+        for (at, ends) in fields.iter().enumerate() {
+            let (key_end, value_end) = (ends.key as usize, ends.value as usize);
+            if key_end - begin == key.len() + 2 && text[begin + 1..key_end - 1] == *key.as_bytes() {
+                return Some((at, key_end + 1..value_end));
+            }
+            begin = value_end + 1;
+        }
+        None
     }
 }
 
@@ -270,8 +271,8 @@ pub(super) fn combined<'r>(
     Ok(fields.into_object())
 }
 
-/// Of more pairs of keys than this, a hash table finds equal ones faster.
-const MOST_COMPARISONS: usize = 512;
+/// Of more fields than this, a hash table finds equal keys faster.
+const MOST_FIELDS: usize = 32;
 
 /// Write what [`combined`] makes of an object and a right element, as JSON; false if nothing was
 /// written, because the fields of the right one are not known or too many.
@@ -282,50 +283,62 @@ pub(super) fn write_combined<'r>(
     out: &mut Vec<u8>,
     arena: &'r Bump,
 ) -> bool {
-    let Some(fields) = right.fields() else { return false };
-    if left.len() * right.fields.map_or(0, <[FieldEnds]>::len) > MOST_COMPARISONS {
+    let Some(fields) = right.fields else { return false };
+    // One bit for each field that has replaced one of the left.
+    let mut replaced = 0_u64;
+    if fields.len() > MOST_FIELDS || left.len() > MOST_FIELDS {
         return false;
     }
-    let mut separator = b'{';
-    let mut separate = |out: &mut Vec<u8>| out.push(mem::replace(&mut separator, b','));
-    let found = |key: &str| match name {
-        Some(name) => (name == key).then_some(right.text),
-        None => right.fields()?.find(|field| is_quoted(field.1, key)).map(|field| field.2),
-    };
-    for (key, value) in left {
-        separate(out);
+    let text = right.text.as_bytes();
+    let mut is_named = false;
+    out.push(b'{');
+    for (number, (key, value)) in left.iter().enumerate() {
+        if number > 0 {
+            out.push(b',');
+        }
         write_string(key, out);
         out.push(b':');
-        match found(key) {
-            Some(text) => out.extend_from_slice(text.as_bytes()),
-            None => write_json(*value, out, arena),
+        match name {
+            Some(name) if name == *key => {
+                is_named = true;
+                out.extend_from_slice(text);
+            }
+            Some(_) => write_json(*value, out, arena),
+            None => match Right::find(fields, text, key) {
+                Some((at, place)) => {
+                    replaced |= 1 << at;
+                    out.extend_from_slice(&text[place]);
+                }
+                None => write_json(*value, out, arena),
+            },
         }
     }
-    let is_new = |found: &dyn Fn(&str) -> bool| !left.iter().any(|entry| found(entry.0));
+    let separate = |out: &mut Vec<u8>| {
+        // No value ends with a brace that opens.
+        if out.last() != Some(&b'{') {
+            out.push(b',');
+        }
+    };
     if let Some(name) = name {
-        if is_new(&|key| key == name) {
+        if !is_named {
             separate(out);
             write_string(name, out);
             out.push(b':');
-            out.extend_from_slice(right.text.as_bytes());
+            out.extend_from_slice(text);
         }
     } else {
-        for (field, quoted, _) in fields {
-            if is_new(&|key| is_quoted(quoted, key)) {
+        let mut begin = 1;
+        for (at, ends) in fields.iter().enumerate() {
+            let end = ends.value as usize;
+            if replaced & (1 << at) == 0 {
                 separate(out);
-                out.extend_from_slice(field.as_bytes());
+                out.extend_from_slice(&text[begin..end]);
             }
+            begin = end + 1;
         }
-    }
-    if separator == b'{' {
-        out.push(b'{');
     }
     out.push(b'}');
     true
-}
-
-fn is_quoted(quoted: &str, key: &str) -> bool {
-    quoted.len() == key.len() + 2 && quoted[1..=key.len()] == *key
 }
 
 #[cfg(test)]

@@ -82,7 +82,10 @@ impl Join {
         let Self { kind, key, table, name, scratch: (text, tape) } = self;
         let left = row.root();
         let found = Machine::new(key, arena, left, watch).knowing(known).run()?;
-        if !(write_key(found, text, arena) && table.contains(text)) {
+        let is_key = write_key(found, text, arena);
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let mut rights = table.matches(text).take(if is_key { most } else { 0 }).peekable();
+        if rights.peek().is_none() {
             if *kind == JoinKind::Inner || (left.is_null() && !nulls) {
                 return Ok(0);
             }
@@ -91,7 +94,7 @@ impl Join {
         }
         let (before, fields) = (out.len(), left.as_object(arena));
         let mut lines = 0;
-        for right in table.matches(text).take(usize::try_from(most).unwrap_or(usize::MAX)) {
+        for right in rights {
             let name = name.as_deref();
             let is_written =
                 fields.is_some_and(|fields| write_combined(fields, right, name, out, arena));
