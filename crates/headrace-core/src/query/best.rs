@@ -48,8 +48,7 @@ impl Best {
         element: Value<'r>,
         arena: &'r Bump,
     ) {
-        self.key.clear();
-        write_key(keys, falling, &mut self.key, arena);
+        self.set_key(keys, falling, arena);
         self.take(|text| write_json(element, text, arena));
     }
 
@@ -62,10 +61,14 @@ impl Best {
         row: &Document<'r>,
         arena: &'r Bump,
     ) {
-        self.key.clear();
-        write_key(keys, falling, &mut self.key, arena);
+        self.set_key(keys, falling, arena);
         self.rows = true;
         self.take(|text| text.extend_from_slice(row.line().as_bytes()));
+    }
+
+    fn set_key<'r>(&mut self, keys: Value<'r>, falling: &[bool], arena: &'r Bump) {
+        self.key.clear();
+        write_key(keys, falling, &mut self.key, arena);
     }
 
     /// Take in the element that has the key at hand.

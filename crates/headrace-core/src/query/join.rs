@@ -93,22 +93,6 @@ pub(super) struct Right<'t> {
     fields: Option<&'t [FieldEnds]>,
 }
 
-impl Right<'_> {
-    /// The position of the field with a key, and where its value is in the text.
-    #[inline]
-    fn find(fields: &[FieldEnds], text: &[u8], key: &str) -> Option<(usize, Range<usize>)> {
-        let mut begin = 1;
-        for (at, ends) in fields.iter().enumerate() {
-            let (key_end, value_end) = (ends.key as usize, ends.value as usize);
-            if key_end - begin == key.len() + 2 && text[begin + 1..key_end - 1] == *key.as_bytes() {
-                return Some((at, key_end + 1..value_end));
-            }
-            begin = value_end + 1;
-        }
-        None
-    }
-}
-
 impl JoinTable {
     /// A table with nothing in it, for the keys of another table only, if one is given.
     pub fn new(keep: Keep, wanted: Option<Arc<Self>>) -> Self {
@@ -271,6 +255,20 @@ pub(super) fn combined<'r>(
     Ok(fields.into_object())
 }
 
+/// The position of the field with a key, and where its value is in the text of the object.
+#[inline]
+fn field_of(fields: &[FieldEnds], text: &[u8], key: &str) -> Option<(usize, Range<usize>)> {
+    let mut begin = 1;
+    for (at, ends) in fields.iter().enumerate() {
+        let (key_end, value_end) = (ends.key as usize, ends.value as usize);
+        if key_end - begin == key.len() + 2 && text[begin + 1..key_end - 1] == *key.as_bytes() {
+            return Some((at, key_end + 1..value_end));
+        }
+        begin = value_end + 1;
+    }
+    None
+}
+
 /// Of more fields than this, a hash table finds equal keys faster.
 const MOST_FIELDS: usize = 32;
 
@@ -284,12 +282,12 @@ pub(super) fn write_combined<'r>(
     arena: &'r Bump,
 ) -> bool {
     let Some(fields) = right.fields else { return false };
-    // One bit for each field that has replaced one of the left.
-    let mut replaced = 0_u64;
     if fields.len() > MOST_FIELDS || left.len() > MOST_FIELDS {
         return false;
     }
     let text = right.text.as_bytes();
+    // One bit for each field that has replaced one of the left.
+    let mut replaced = 0_u32;
     let mut is_named = false;
     out.push(b'{');
     for (number, (key, value)) in left.iter().enumerate() {
@@ -304,7 +302,7 @@ pub(super) fn write_combined<'r>(
                 out.extend_from_slice(text);
             }
             Some(_) => write_json(*value, out, arena),
-            None => match Right::find(fields, text, key) {
+            None => match field_of(fields, text, key) {
                 Some((at, place)) => {
                     replaced |= 1 << at;
                     out.extend_from_slice(&text[place]);
